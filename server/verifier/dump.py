@@ -3,6 +3,7 @@
 Times are positions in XLA's flattened schedule. All bytes are per device.
 """
 import glob
+import itertools
 import re
 
 SPACES = {"0": "hbm", "1": "vmem", "2": "smem", "5": "host"}
@@ -29,25 +30,14 @@ def space_bytes(folder):
 
 
 def program(folder):
-    """The scheduled program: ({instruction: op_name}, {instruction: computation}, loops over layers).
-
-    A loop is (op_name of its while, name of its body).
-    """
-    names, homes, loops, home = {}, {}, [], ""
+    """{instruction: op_name} of the scheduled program."""
+    names = {}
     path = _one(folder, "after_optimizations.txt")
     for line in open(path, errors="replace") if path else ():
-        if line.startswith(("%", "ENTRY")):
-            home = line.split("(")[0].replace("ENTRY", "").strip().lstrip("%")
-            continue
-        m = re.match(r"\s*(?:ROOT )?%(\S+) = ", line)
-        if not m:
-            continue
-        op = re.search(r'op_name="([^"]*)"', line)
-        names[m.group(1)], homes[m.group(1)] = op.group(1) if op else "", home
-        body = re.search(r"\bwhile\(.*body=%?([\w.\-]+)", line)
-        if body and op and "jvp" in op.group(1):
-            loops.append((op.group(1), body.group(1)))
-    return names, homes, loops
+        if m := re.match(r"\s*(?:ROOT )?%(\S+) = ", line):
+            op = re.search(r'op_name="([^"]*)"', line)
+            names[m.group(1)] = op.group(1) if op else ""
+    return names
 
 
 def buffers(folder):
@@ -93,23 +83,21 @@ def schedule(folder):
     return order, ranges, peak
 
 
-def moments(order, names, homes, loops):
-    """The moment of every position: the loops over layers part the step."""
-    spans = {"forward": [], "backward": []}
-    bodies = {body: "backward" if "transpose(jvp" in op else "forward" for op, body in loops}
-    for i, name in enumerate(order):
-        side = bodies.get(homes.get(name, ""))
-        if side:
-            spans[side].append(i)
-    if not spans["backward"]:  # unrolled layers
-        for i, name in enumerate(order):
-            op = names.get(name, "")
-            if "layers" in op or "/checkpoint" in op:
-                spans["backward" if "transpose(jvp" in op else "forward"].append(i)
-    backward = spans["backward"] or [len(order), len(order)]
-    begin, end = backward[0], backward[-1]
-    before = [i for i in spans["forward"] if i < begin] or [0]
-    return ["before" if i < before[0] else "forward" if i <= before[-1] else "loss" if i < begin
+def moments(order, names, sizes, least_bytes):
+    """The moment of every position: the matmuls of the layers part the step, those of at least `least_bytes`.
+
+    An iteration that XLA takes out of the loops over layers counts as theirs. Tiles of the vocabulary have a loop too;
+    it is not checkpointed, and differentiates inside its body.
+    """
+    layers = [(i, names.get(name, "")) for i, name in enumerate(order)]
+    layers = [(i, op) for i, op in layers if any(word in op for word in ("while/body", "layers", "/checkpoint"))]
+    matmuls = [(i, op) for i, op in layers if op.endswith("dot_general") and sizes.get(order[i], 0) >= least_bytes]
+    layers = matmuls or layers
+    behind = [(i, op) for i, op in layers if "transpose(" in op]
+    behind = [i for i, op in behind if "/checkpoint" in op] or [i for i, _ in behind] or [len(order)]
+    begin, end = behind[0], behind[-1]
+    ahead = [i for i, op in layers if "transpose(" not in op and op.count("jvp(") == 1 and i < begin] or [0]
+    return ["before" if i < ahead[0] else "forward" if i <= ahead[-1] else "loss" if i < begin
             else "backward" if i <= end else "update" for i in range(len(order))]
 
 
@@ -173,11 +161,12 @@ def summary(folder):
     order, ranges, peak = schedule(folder)
     if not rows or not order:
         return {"spaces": spaces}
-    names, homes, loops = program(folder)
-    when = moments(order, names, homes, loops)
+    names, sizes = program(folder), {}
     totals = {}
     for r in rows:
-        r["op"] = names.get(r["value"].split("{")[0], "").replace("jit(train_step)/", "")
+        value = r["value"].split("{")[0]
+        r["op"] = names.get(value, "").replace("jit(train_step)/", "")
+        sizes[value] = max(r["size"], sizes.get(value, 0))
         totals.setdefault(r["kind"], {})[r["allocation"]] = r["allocation_bytes"]
     by_kind = {kind: sum(v.values()) for kind, v in totals.items()}
     always = by_kind.get("argument", 0)
@@ -186,14 +175,14 @@ def summary(folder):
     for begin, end, r in live:
         deltas[begin] += r["size"]
         deltas[end + 1] -= r["size"]
-    peaks, now, top, at = {}, 0, -1, 0
-    for i in range(len(order)):
-        now += deltas[i]
-        moment = when[i]
-        if now > peaks.get(moment, (-1, 0))[0]:
-            peaks[moment] = (now, i)
-        if now > top:
-            top, at = now, i
+    alive = list(itertools.accumulate(deltas[:len(order)]))
+    top = max(alive)
+    at = alive.index(top)
+    when = moments(order, names, sizes, SHOWN_BYTES_FRAC * top)
+    peaks = {}
+    for i, now in enumerate(alive):
+        if now > peaks.get(when[i], (-1, 0))[0]:
+            peaks[when[i]] = (now, i)
     shown = {}
     for moment, (_, position) in peaks.items():
         merged = {}
@@ -208,6 +197,6 @@ def summary(folder):
         shown[moment] = [list(x) for x in large[:SHOWN_COUNT]]
     return {"spaces": spaces, "allocations": by_kind, "argument_bytes": always,
             "heap_bytes": by_kind.get("temporary", 0), "live_peak_bytes": top,
-            "peak_moment": when[at] if order else None, "peak_operation": names.get(order[at], "") if order else "",
+            "peak_moment": when[at], "peak_operation": names.get(order[at], ""),
             "moments": {m: b for m, (b, _) in peaks.items()}, "alive": shown,
             "turned": [t for t in turned(folder) if t[0] >= 0.005 * max(1, top)][:SHOWN_COUNT]}

@@ -1,6 +1,7 @@
 // `tpu-advisor verify`: the documents it takes, what it prints, how it leaves, and the limits of its child.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { spawnSync } from 'node:child_process';
 import { readdirSync, rmSync, mkdtempSync } from 'node:fs';
 import { adviseRequest, estimateRequest, join, root, run, scratchFolder, writeFileSync } from './daemon.mjs';
 
@@ -140,4 +141,34 @@ test('what is put before the compiler is the same text for the same plan', async
   const plan = JSON.parse(first);
   assert.deepEqual(Object.keys(plan), ['cluster', 'config', 'xla_flags']);
   assert.equal(plan.config.model_name, request.model);
+});
+
+// Operations of a compiled step in the order of its schedule: [name, op_name, bytes]. XLA gives the iteration that it takes
+// out of a loop no op_name for its loop, and fuses small matmuls anywhere.
+const layer = (differentiated, inLoop) => `jit(train_step)/${differentiated}/${inLoop ? 'while/body/' : 'layers/'}`;
+const step = (inLoop) => [
+  ['embed', 'jit(train_step)/jvp(decoder)/gather', 900],
+  ['up', `${layer('jvp(decoder)', inLoop)}mlp/dot_general`, 800],
+  ['down', `${layer('jvp(decoder)', inLoop)}mlp/dot_general`, 800],
+  ['logits', 'jit(train_step)/jvp(decoder)/logits/dot_general', 5000],
+  ['small', `${layer('transpose(jvp(decoder))', inLoop)}checkpoint/norm/dot_general`, 1],
+  ['logits_gradient', 'jit(train_step)/transpose(jvp(decoder))/logits/dot_general', 5000],
+  ['up_again', `${layer('transpose(jvp(decoder))', inLoop)}checkpoint/mlp/dot_general`, 800],
+  ['peeled', '', 800],
+  ['down_gradient', `${layer('transpose(jvp(decoder))', inLoop)}checkpoint/mlp/dot_general`, 800],
+  ['adam', 'jit(train_step)/add', 900],
+];
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+test("the layers' matmuls part a compiled step into its moments, in a loop and out of one", { skip: !hasPython && 'there is no python3' }, () => {
+  for (const inLoop of [true, false]) {
+    const { stdout, stderr } = spawnSync('python3', ['-B', '-c', `
+import json, sys
+sys.path.insert(0, "server/verifier")
+import dump
+rows = json.load(sys.stdin)
+print(json.dumps(dump.moments([n for n, _, _ in rows], {n: op for n, op, _ in rows}, {n: b for n, _, b in rows}, 100)))`],
+    { cwd: root, input: JSON.stringify(step(inLoop)), encoding: 'utf8' });
+    assert.equal(stderr, '');
+    assert.deepEqual(JSON.parse(stdout), ['before', 'forward', 'forward', 'loss', 'loss', 'loss', 'backward', 'backward', 'backward', 'update']);
+  }
 });

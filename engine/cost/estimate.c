@@ -166,12 +166,16 @@ static void set_memory(const struct adv_cost *cost, const struct adv_memory *mem
 void adv_estimate_verdict(struct adv_estimate *estimate)
 {
     double bytes = estimate->hbm_bytes_per_device, limit = estimate->hbm_limit_bytes_per_device;
-    double log_sd = estimate->memory_log_sd, host = 0.0;
+    double log_sd = estimate->memory_log_sd;
     estimate->hbm_low_bytes_per_device = bytes * exp(-interval_z * log_sd);
     estimate->hbm_high_bytes_per_device = bytes * exp(interval_z * log_sd);
-    if (!isnan(estimate->host_limit_bytes_per_host))
-        host = estimate->host_bytes_per_host / estimate->host_limit_bytes_per_host;
-    estimate->fit_probability = adv_fit_probability(adv_max(bytes / limit, host), 1.0, log_sd);
+    estimate->fit_probability = adv_fit_probability(bytes, limit, log_sd);
+    /* What stands on the host is a few whole tensors: the spread of plans with them is that of HBM. */
+    if (estimate->host_bytes_per_host > 0.0 && !isnan(estimate->host_limit_bytes_per_host))
+        estimate->fit_probability =
+            adv_min(estimate->fit_probability,
+                    adv_fit_probability(estimate->host_bytes_per_host, estimate->host_limit_bytes_per_host,
+                                        log_sd / estimate->memory_spread));
     estimate->fit = estimate->fit_probability >= fits_probability    ? ADV_FIT_FITS
                     : estimate->fit_probability >= tight_probability ? ADV_FIT_TIGHT
                                                                      : ADV_FIT_NO;

@@ -18,9 +18,8 @@
 #include "engine/rank/candidate.h"
 
 #define ADV_RANK_TIE_FRAC 0.02
-#define ADV_RANK_FIT_PROBABILITY                                                                             \
-    0.95 /* the verdict "fits" of cost/estimate.c, and what a search asks for                                \
-          */
+/* The verdict "fits" of cost/estimate.c, and what a search asks for. */
+#define ADV_RANK_FIT_PROBABILITY 0.95
 /* A key that gains less than this share of the step is not worth a line in the configuration. */
 #define ADV_RANK_KEY_FRAC 0.002
 enum {

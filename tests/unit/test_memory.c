@@ -2,6 +2,7 @@
 #include "tests/unit/cost_fixture.h"
 
 #include "engine/base/units.h"
+#include "engine/rank/rank.h"
 
 static struct bench *open_cube(const char *model)
 {
@@ -523,6 +524,26 @@ static void a_host_that_overflows_does_not_fit_either(void **state)
     assert_int_equal(bench_estimate(b)->fit, ADV_FIT_NO);
 }
 
+static void what_a_search_lets_pass_has_the_certainty_asked_for(void **state)
+{
+    (void)state;
+    struct bench *b = open_cube("llama3.1-8b");
+    b->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+    const struct adv_estimate first = *bench_estimate(b);
+    assert_true(first.memory_spread > 1.0); /* on the host too: one certainty, two spreads */
+    double frac = adv_rank_memory_frac(&first);
+    for (int on_host = 0; on_host < 2; on_host++)
+        for (int step = -1; step <= 1; step += 2) {
+            double used = frac * (1.0 + 1e-6 * step);
+            b->cluster.chip.host_dram_bytes_per_host = first.host_bytes_per_host / (on_host ? used : 0.1);
+            b->cluster.chip.hbm_usable_bytes_per_device =
+                first.hbm_bytes_per_device / (on_host ? 0.1 : pow(used, first.memory_spread));
+            const struct adv_estimate *e = bench_estimate(b);
+            assert_true(adv_rank_fits(e, frac) == (step < 0));
+            assert_true((e->fit_probability >= ADV_RANK_FIT_PROBABILITY) == (step < 0));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -549,6 +570,7 @@ int main(void)
         cmocka_unit_test(aqt_keeps_the_random_bits_it_rounds_with),
         cmocka_unit_test(the_verdict_is_tight_near_the_limit),
         cmocka_unit_test(a_host_that_overflows_does_not_fit_either),
+        cmocka_unit_test(what_a_search_lets_pass_has_the_certainty_asked_for),
     };
     return run_group(tests);
 }

@@ -15,7 +15,9 @@ check() {
 }
 dockerfile() { grep -Eq "$1" docker/Dockerfile; }
 
-[ -d tests/api/node_modules/kubernetes-models ] || (cd tests/api && npm ci --no-audit --no-fund --loglevel=error) || exit 1
+if [ ! -d tests/api/node_modules ] || [ tests/api/package-lock.json -nt tests/api/node_modules/.package-lock.json ]; then
+    (cd tests/api && npm ci --no-audit --no-fund --loglevel=error) || exit 1
+fi
 check "compose.yaml is valid" docker-compose -f docker/compose.yaml config -q
 check "compose.yaml with a verifier is valid" docker-compose -f docker/compose.yaml --profile verifier config -q
 verifier() { grep -Eq "$1" docker/verifier.Dockerfile; }
@@ -25,6 +27,7 @@ check "it has the Python of the pinned releases" \
 check "it installs the environment by the program's own command" verifier '^RUN /usr/local/bin/tpu-advisor verify --install$'
 check "the Kubernetes manifests hold by their schema" node --test tests/docker/k8s.test.mjs
 check "proxy, monitoring and kustomize hold together" node --test tests/docker/operate.test.mjs
+check "Grafana's files hold by its own types" node --test tests/docker/grafana.test.mjs
 check "compose.yaml with tokens is valid" docker-compose -f docker/compose.yaml -f docker/compose.tokens.yaml config -q
 check "the base image can be chosen" dockerfile '^ARG BASE=debian:bookworm-slim$'
 check "the image runs as a numeric user" dockerfile '^USER [1-9][0-9]*:[1-9][0-9]*$'

@@ -220,11 +220,13 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
 }
 
 /* Whether the gradient of the logits is a tensor though the head is gathered whole: of one sequence a device
- * that is shorter than the vocabulary and not too short beside emb. */
+ * that is shorter than the vocabulary and not too short beside emb. Logits under a cap have none: its tanh is
+ * differentiated where they are read. */
 static bool has_single_sequence_gradient(const struct adv_cost *cost)
 {
     const double tokens = adv_plan_tokens(cost->plan), emb = (double)cost->model->emb_dim;
-    return tokens <= (double)cost->plan->family.seq_len && tokens < (double)cost->model->vocab_size &&
+    return cost->model->logits_soft_cap <= 0.0 && tokens <= (double)cost->plan->family.seq_len &&
+           tokens < (double)cost->model->vocab_size &&
            tokens >= cost->constants->single_loss_tokens_per_emb_least * emb;
 }
 

@@ -54,6 +54,7 @@
     X(slot_width_tensors, "tensors", "[slots, width] of the capacity path")                                  \
     X(slot_mask_tensors, "tensors", "[tokens, slots of a sequence] of the capacity path: dispatch, combine") \
     X(block_layers_frac, "frac", "of a layer's working set that each further layer of a scan block adds")    \
+    X(block_kept_layers, "layers", "that many of them, where the input of each is kept on the device")       \
     X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
     X(gathered_layer_frac, "frac", "of a layer's working set where weights are gathered whole")              \
     X(loss_staging_tensors, "layers", "of an offloaded tensor that wait on the device at the loss")          \

@@ -93,37 +93,64 @@ static double circular_storage_bytes(const struct adv_cost *cost)
     return 2.0 * cost->tokens * (double)cost->model->emb_dim * cost->microbatches;
 }
 
+/* Layers of the scan steps that hold more than one. */
+struct blocks {
+    double layers, block;    /* all of them, and of one step */
+    struct adv_working left; /* what all leave, see without_kept */
+    bool parted;             /* each is recomputed from its own input */
+};
+
 /* Where one step of the scan holds a block of layers, all of them are recomputed before the last is
  * differentiated: beside the layer that needs most, the others of its block, whatever their kinds, leave a
- * part of what they need. `all` is the sum over the `layers` of all blocks. A layer that needs most and is
- * not in every block counts whole. */
-static struct adv_working in_block(const struct adv_constants *k, struct adv_working top,
-                                   struct adv_working all, double layers, double block)
+ * part of what they need; a few of them only where a policy keeps the input of each. A layer that needs most
+ * and is not in every block counts whole. `top_left`: what
+ * it would leave. */
+static struct adv_working in_block(const struct adv_constants *k, const struct blocks *in,
+                                   struct adv_working top, struct adv_working top_left)
 {
-    const double mean = block / layers, frac = k->block_layers_frac;
-    top.tokens_bytes += frac * adv_max(0.0, all.tokens_bytes * mean - top.tokens_bytes);
-    top.routed_bytes += frac * adv_max(0.0, all.routed_bytes * mean - top.routed_bytes);
-    top.weights_bytes += frac * adv_max(0.0, all.weights_bytes * mean - top.weights_bytes);
+    if (in->layers <= 0.0) return top;
+    const double mean = in->block / in->layers;
+    const double further = adv_max(1.0, in->block - 1.0);
+    const double frac = in->parted ? adv_min(1.0, k->block_kept_layers / further) : k->block_layers_frac;
+    top.tokens_bytes += frac * adv_max(0.0, in->left.tokens_bytes * mean - top_left.tokens_bytes);
+    top.routed_bytes += frac * adv_max(0.0, in->left.routed_bytes * mean - top_left.routed_bytes);
+    top.weights_bytes += frac * adv_max(0.0, in->left.weights_bytes * mean - top_left.weights_bytes);
     return top;
+}
+
+/* What a layer of a block leaves while another is differentiated: tensors that are kept on the device are
+ * read from their stacks when their turn comes. */
+static struct adv_working without_kept(const struct adv_cost *cost, const struct adv_layer *layer,
+                                       struct adv_working working, const struct adv_saved *saved)
+{
+    const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
+    working.tokens_bytes -=
+        saved->bytes[ADV_PLACE_DEVICE] - saved->routed_device_bytes - (input.on_host ? 0.0 : input.bytes);
+    working.routed_bytes -= saved->routed_device_bytes;
+    return working;
 }
 
 /* Adds the stack of inputs of `count` layers, and the stacks that the iteration taken out of the backward
  * loop may read in another layout. A step of the scan that holds a block of layers reads them as they lie,
- * but for inputs of layers with norms on both sides and of queries and keys (gemma3; not gemma2, olmo3).
+ * but for its own input where layers have norms on both sides and of queries and keys (gemma3; not gemma2,
+ * olmo3).
  * Where weights arrive by windowed einsums, stacks of the feed-forward are turned only if both its products
  * are saved: else the one that is computed again leads. */
 static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
                        struct adv_layer_sums *sums)
 {
     const double emb = (double)cost->model->emb_dim, mlp = (double)layer->mlp_dim;
-    const double block = adv_max(1.0, layer->scan_block);
-    const bool keeps_inputs =
-        adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) != ADV_PLACE_OFFLOAD;
-    const double inputs = keeps_inputs ? 2.0 * cost->tokens * emb / block * count : 0.0;
+    const bool in_blocks = layer->scan_block > 1;
+    const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
+    const double inputs = input.on_host ? 0.0 : input.bytes * count;
+    if (in_blocks) {
+        const double first = input.on_host ? 0.0 : 2.0 * emb * cost->tokens * count / layer->scan_block;
+        sums->inputs += first;
+        if (layer->norms > 2 && layer->has_qk_norm) sums->emb_stacks += first;
+        return;
+    }
     sums->inputs += inputs;
-    if (block > 1.0 && !(layer->norms > 2 && layer->has_qk_norm)) return;
     sums->emb_stacks += inputs + kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
-    if (block > 1.0) return;
     const double first =
         (kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
     const double second = kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp) * count;
@@ -137,8 +164,8 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     struct adv_layer_sums sums = {0};
     const struct adv_model *model = cost->model;
     double in_flight = steps_in_flight(cost);
-    struct adv_working in_blocks = {0};
-    double block_layers = 0.0, block = 1.0;
+    struct blocks in = {0};
+    struct adv_working top_left = {0};
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
@@ -148,17 +175,22 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
         add_stacks(cost, layer, count, &sums);
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
-        struct adv_working w = working(cost, layer);
-        if (total(w) > total(sums.top)) sums.top = w;
-        if (layer->scan_block > 1 && cost->plan->family.scan_layers) {
-            in_blocks.tokens_bytes += w.tokens_bytes * layer->count;
-            in_blocks.routed_bytes += w.routed_bytes * layer->count;
-            in_blocks.weights_bytes += w.weights_bytes * layer->count;
-            block_layers += layer->count;
-            block = layer->scan_block;
+        const struct adv_working w = working(cost, layer);
+        const struct adv_working left = without_kept(cost, layer, w, &saved);
+        if (total(w) > total(sums.top)) {
+            sums.top = w;
+            top_left = left;
         }
+        if (layer->scan_block <= 1 || !cost->plan->family.scan_layers) continue;
+        in.left.tokens_bytes += left.tokens_bytes * layer->count;
+        in.left.routed_bytes += left.routed_bytes * layer->count;
+        in.left.weights_bytes += left.weights_bytes * layer->count;
+        in.layers += layer->count;
+        in.block = layer->scan_block;
+        in.parted = layer->input_names == ADV_INPUTS_NAMED_EACH &&
+                    adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) == ADV_PLACE_DEVICE;
     }
-    if (block_layers > 0.0) sums.top = in_block(cost->constants, sums.top, in_blocks, block_layers, block);
+    sums.top = in_block(cost->constants, &in, sums.top, top_left);
     return sums;
 }
 

@@ -29,9 +29,10 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
 /* Bytes per device by where they go; those under ADV_PLACE_REMAT are not saved. */
 struct adv_saved {
     double bytes[ADV_PLACE_COUNT];
+    double routed_device_bytes; /* of those on the device: rows of routed experts */
 };
 
-/* A layer pass's tensors and their bytes per device, the input first. One that goes by two names is where
+/* A layer pass's tensors but for its input, and their bytes per device. One that goes by two names is where
  * `name` is kept, and where `other` is when that is not. */
 enum { ADV_SAVED_TENSORS = 20 };
 struct adv_saved_tensors {
@@ -45,6 +46,15 @@ struct adv_saved_tensors {
 
 /* A last dimension as HBM holds it: in whole rows of 128 lanes. */
 double adv_memory_lanes(double elements);
+
+/* What a layer pass keeps of the inputs of its scan step, bytes per device. A step always keeps its own; a
+ * policy that names decoder_layer_input (custom: device, offload) keeps those of the layers inside it too.
+ * Read from the stacks of compiled steps of gemma2, gemma3, gpt-oss, llama4 and olmo3. */
+struct adv_saved_input {
+    double bytes;
+    bool on_host;
+};
+struct adv_saved_input adv_memory_saved_input(const struct adv_cost *cost, const struct adv_layer *layer);
 
 /* The memory that one layer pass keeps for the backward pass, on the device and on the host. */
 struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struct adv_layer *layer);

@@ -95,8 +95,6 @@ static void list_tensors(const struct adv_cost *cost, const struct adv_layer *la
 {
     to->known = true;
     to->count = 0;
-    add(to, ADV_TENSOR_DECODER_LAYER_INPUT,
-        2.0 * (double)cost->model->emb_dim * cost->tokens / adv_max(1.0, layer->scan_block));
     if (layer->attention == ADV_ATTENTION_LINEAR) return; /* its tensors carry no names */
     add_attention(cost, layer, to);
     if (layer->mlp_dim > 0) add_dense(cost, layer, (double)layer->mlp_dim, to);
@@ -104,16 +102,42 @@ static void list_tensors(const struct adv_cost *cost, const struct adv_layer *la
     if (layer->experts > 0) add_experts(cost, layer, to);
 }
 
-/* Adds up the tensors where they are; an input that the host does not have is on the device. */
-static struct adv_saved add_up(const struct adv_cost *cost, const struct adv_saved_tensors *list)
+struct adv_saved_input adv_memory_saved_input(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    struct adv_saved saved = {{0.0}};
-    const enum adv_placement input = adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT);
-    saved.bytes[input == ADV_PLACE_OFFLOAD ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE] += list->tensors[0].bytes;
-    for (int i = 1; i < list->count; i++) {
+    const enum adv_placement place = adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT);
+    const bool each = layer->input_names == ADV_INPUTS_NAMED_EACH &&
+                      (place != ADV_PLACE_REMAT || !cost->plan->family.scan_layers);
+    return (struct adv_saved_input){.bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens /
+                                             (each ? 1.0 : adv_max(1.0, layer->scan_block)),
+                                    .on_host = place == ADV_PLACE_OFFLOAD &&
+                                               layer->input_names != ADV_INPUTS_UNNAMED};
+}
+
+/* XLA takes a loop of one iteration away, and with it the way to the host and back (deepseek2's dense layer).
+ */
+static bool has_no_loop(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    return cost->plan->family.scan_layers && layer->count == 1 && layer->scan_block <= 1;
+}
+
+static struct adv_saved add_up(const struct adv_cost *cost, const struct adv_layer *layer,
+                               const struct adv_saved_tensors *list)
+{
+    struct adv_saved saved = {{0.0}, 0.0};
+    const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
+    saved.bytes[input.on_host ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE] += input.bytes;
+    for (int i = 0; i < list->count; i++) {
         const struct adv_saved_tensor *tensor = &list->tensors[i];
         const enum adv_tensor name = adv_cost_keeps(cost, tensor->name) ? tensor->name : tensor->other;
-        saved.bytes[adv_remat_place(cost->places, name)] += tensor->bytes;
+        const enum adv_placement place = adv_remat_place(cost->places, name);
+        saved.bytes[place] += tensor->bytes;
+        if (place == ADV_PLACE_DEVICE && tensor->name >= ADV_TENSOR_MOE_MLPWI_0 &&
+            tensor->name <= ADV_TENSOR_MOE_MLPWO)
+            saved.routed_device_bytes += tensor->bytes;
+    }
+    if (has_no_loop(cost, layer)) {
+        saved.bytes[ADV_PLACE_DEVICE] += saved.bytes[ADV_PLACE_OFFLOAD];
+        saved.bytes[ADV_PLACE_OFFLOAD] = 0.0;
     }
     return saved;
 }
@@ -125,7 +149,7 @@ struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struc
     struct adv_saved_tensors fresh, *list = scratch ? &scratch->tensors[kind] : &fresh;
     if (scratch && scratch->saved_known[kind]) return scratch->saved[kind];
     if (!scratch || !list->known) list_tensors(cost, layer, list);
-    const struct adv_saved saved = add_up(cost, list);
+    const struct adv_saved saved = add_up(cost, layer, list);
     if (!scratch) return saved;
     scratch->saved_known[kind] = true;
     scratch->saved[kind] = saved;

@@ -92,11 +92,11 @@ static void resolve_remat(const struct adv_config_reader *reader)
         size_t i = (adv_keys[k].plan_at - offsetof(struct adv_plan, placements)) / sizeof *said;
         const char *name = adv_keys[k].name;
         if (state->plan.policy == ADV_POLICY_CUSTOM) {
-            bool stays = i == ADV_TENSOR_DECODER_LAYER_INPUT && said[i] == ADV_PLACE_REMAT;
-            state->plan.placements[i] = stays ? ADV_PLACE_DEVICE : said[i];
+            state->plan.placements[i] = said[i];
             continue;
         }
-        if (said[i] == state->plan.placements[i] || said[i] == ADV_PLACE_REMAT) continue;
+        const bool usual = i == ADV_TENSOR_DECODER_LAYER_INPUT && said[i] == ADV_PLACE_DEVICE;
+        if (usual || said[i] == state->plan.placements[i] || said[i] == ADV_PLACE_REMAT) continue;
         bool refused = reader->source->binding;
         adv_err *findings = refused ? reader->err : reader->warnings;
         (void)adv_err_add_rule(findings, refused ? ADV_E_INVALID : ADV_OK, "ignored-placement",

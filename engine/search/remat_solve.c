@@ -29,12 +29,15 @@ struct solve {
     bool found, bounded;         /* a plan was kept; a branch was closed because it cannot win */
     struct adv_places best_at;
     struct adv_estimate *best_estimate;
-    double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS]; /* P2: per device, and per host */
-    double turned_bytes[ADV_REMAT_UNITS]; /* that copies of it take besides, where something is on the host */
-    int largest_first[ADV_REMAT_UNITS];   /* units by device_bytes */
-    double device_room, host_room;        /* left by the plan with nothing kept */
-    struct room shared_room;              /* on the device where something goes to the host */
-    double kept_limit_bytes;              /* of tensors that are kept at all, on the device or on the host */
+    /* P2: what each unit takes of the device, alone and where something is on the host; the least of those;
+     * and what it takes of a host instead */
+    struct room alone[ADV_REMAT_UNITS], shared[ADV_REMAT_UNITS];
+    double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS];
+    int largest_first[ADV_REMAT_UNITS];  /* units by device_bytes */
+    struct room alone_room, shared_room; /* of the device, left by the plan with nothing kept */
+    double host_room;
+    double loss_per_backward; /* most that a unit takes at the loss, for each byte at the backward peak */
+    double kept_limit_bytes;  /* of tensors that are kept at all, on the device or on the host */
 };
 
 static double metric(const struct adv_estimate *estimate)
@@ -87,14 +90,23 @@ static bool try_places(struct solve *solve, const struct adv_places *at, struct 
 static struct room room_of(const struct solve *solve, const struct adv_estimate *estimate)
 {
     double room = adv_price_room_bytes(solve->pricer, estimate);
-    double at_backward = room - estimate->backward_peak_bytes;
-    /* what the backward peak has no room for is no use at the loss */
-    return (struct room){adv_min(room - estimate->loss_peak_bytes, at_backward), at_backward};
+    return (struct room){room - estimate->loss_peak_bytes, room - estimate->backward_peak_bytes};
 }
 
 static double least(struct room room)
 {
     return adv_min(room.at_loss, room.at_backward);
+}
+
+static void add_room(struct room *sum, struct room room)
+{
+    sum->at_loss += room.at_loss;
+    sum->at_backward += room.at_backward;
+}
+
+static struct room taken_between(struct room before, struct room after)
+{
+    return (struct room){before.at_loss - after.at_loss, before.at_backward - after.at_backward};
 }
 
 static bool kept(const struct solve *solve, int unit)
@@ -134,8 +146,8 @@ static void choose_host(struct solve *solve, struct adv_places *at, const struct
          i++) {
         int unit = guests->units[i];
         double taken = host + solve->host_bytes[unit];
-        struct room now = {left.at_loss + solve->device_bytes[unit],
-                           left.at_backward + solve->device_bytes[unit] + solve->turned_bytes[unit]};
+        struct room now = {left.at_loss + solve->shared[unit].at_loss,
+                           left.at_backward + solve->shared[unit].at_backward};
         if (taken > solve->host_room) continue;
         put(solve, unit, at, ADV_PLACE_OFFLOAD);
         struct adv_estimate estimate;
@@ -153,17 +165,19 @@ static void relieve(struct solve *solve)
     struct guests guests = {0};
     for (int i = 0; i < solve->space->units_count; i++)
         if (kept(solve, solve->largest_first[i])) guests.units[guests.count++] = solve->largest_first[i];
-    struct room all = {0};
+    struct room all = {0}, alone = {0};
     for (int i = guests.count - 1; i >= 0; i--) {
-        all.at_loss += solve->device_bytes[guests.units[i]];
-        all.at_backward += solve->device_bytes[guests.units[i]] + solve->turned_bytes[guests.units[i]];
+        add_room(&alone, solve->alone[guests.units[i]]);
+        add_room(&all, solve->shared[guests.units[i]]);
         guests.rest[i] =
             (struct room){all.at_loss * (1 + rounding_frac), all.at_backward * (1 + rounding_frac)};
     }
     struct adv_places at = solve->at;
     struct room left = {solve->shared_room.at_loss - all.at_loss,
                         solve->shared_room.at_backward - all.at_backward};
-    if (all.at_loss > solve->device_room && !solve->space->device_only) /* else it was tried as `fast` */
+    const bool fits =
+        alone.at_loss <= solve->alone_room.at_loss && alone.at_backward <= solve->alone_room.at_backward;
+    if (!fits && !solve->space->device_only) /* else it was tried as `fast` */
         choose_host(solve, &at, &guests, 0, left, 0);
 }
 
@@ -175,7 +189,7 @@ static double kept_limit(const struct solve *solve)
     for (int i = 0; i < solve->space->units_count; i++)
         if (solve->host_bytes[i] > 0) worth = adv_max(worth, solve->device_bytes[i] / solve->host_bytes[i]);
     const double off_device = worth > 0 && !solve->space->device_only ? solve->host_room * worth : 0;
-    return adv_max(solve->device_room, solve->shared_room.at_loss + off_device) * (1 + rounding_frac);
+    return adv_max(least(solve->alone_room), least(solve->shared_room) + off_device) * (1 + rounding_frac);
 }
 
 /* Gives up the undecided units that nothing below can keep: `kept_bytes` of decided ones leave no room for
@@ -239,7 +253,7 @@ static void bring_back(struct solve *solve, struct adv_places *at, double limit)
         if (i < 0 && !space->input_may_offload) continue;
         enum adv_tensor tensor = i < 0 ? ADV_TENSOR_DECODER_LAYER_INPUT : space->units[i].tensor;
         if (adv_remat_place(at->tensors, tensor) != ADV_PLACE_OFFLOAD) continue;
-        put_tensor(at, tensor, ADV_PLACE_DEVICE);
+        put_tensor(at, tensor, i < 0 ? space->input_stays : ADV_PLACE_DEVICE);
         if (!accept(solve, at, limit)) put_tensor(at, tensor, ADV_PLACE_OFFLOAD);
     }
 }
@@ -293,22 +307,21 @@ static bool measure_room(struct solve *solve, const struct adv_estimate *nothing
     struct adv_estimate sharing;
     struct adv_places trial = solve->at;
     put_tensor(&trial, ADV_TENSOR_QKV_PROJ, ADV_PLACE_OFFLOAD);
-    struct room alone = room_of(solve, nothing_kept);
-    solve->device_room = least(alone);
+    solve->alone_room = room_of(solve, nothing_kept);
     solve->host_room = isnan(host_limit) ? (double)INFINITY : host_limit - nothing_kept->host_bytes_per_host;
     adv_price_memory(pricer, &solve->family, &trial, &sharing);
     solve->shared_room = room_of(solve, &sharing);
-    return adv_max(least(solve->shared_room), solve->device_room) >= 0;
+    return adv_max(least(solve->shared_room), least(solve->alone_room)) >= 0;
 }
 
-/* The backward peak beside something on the host: a name there that no tensor bears. */
-static double shared_bytes(const struct solve *solve, const struct adv_places *at)
+/* The room beside something on the host: a name there that no tensor bears. */
+static struct room room_beside_host(const struct solve *solve, const struct adv_places *at)
 {
     struct adv_estimate sharing;
     struct adv_places trial = *at;
     put_tensor(&trial, ADV_TENSOR_QKV_PROJ, ADV_PLACE_OFFLOAD);
     adv_price_memory(solve->pricer, &solve->family, &trial, &sharing);
-    return sharing.backward_peak_bytes;
+    return room_of(solve, &sharing);
 }
 
 /* P2: what each unit takes on the device and, instead, on a host. */
@@ -318,17 +331,24 @@ static bool measure_units(struct solve *solve)
     int count = solve->space->units_count;
     struct adv_places trial = {solve->nowhere, solve->at.num_vocab_tiling};
     struct adv_estimate none, one;
-    double shared = 0.0;
+    struct room shared = {0};
     for (int i = 0; i < count; i++) {
         if (units[i].has_leader) put_tensor(&trial, units[i].leader, ADV_PLACE_DEVICE);
         if ((i == 0 || units[i].has_leader || units[i - 1].has_leader) &&
             !adv_price_placed(solve->pricer, &solve->family, &trial, &none))
             return false;
-        if (i == 0 || units[i].has_leader || units[i - 1].has_leader) shared = shared_bytes(solve, &trial);
+        if (i == 0 || units[i].has_leader || units[i - 1].has_leader)
+            shared = room_beside_host(solve, &trial);
         put(solve, i, &trial, ADV_PLACE_DEVICE);
         if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
-        solve->device_bytes[i] = one.loss_peak_bytes - none.loss_peak_bytes;
-        solve->turned_bytes[i] = adv_max(0.0, shared_bytes(solve, &trial) - shared - solve->device_bytes[i]);
+        solve->alone[i] = taken_between(room_of(solve, &none), room_of(solve, &one));
+        solve->shared[i] = taken_between(shared, room_beside_host(solve, &trial));
+        /* copies that have no room wait: their room is not to be had */
+        solve->shared[i].at_backward = adv_max(solve->shared[i].at_backward, solve->alone[i].at_backward);
+        if (solve->alone[i].at_backward > 0)
+            solve->loss_per_backward =
+                adv_max(solve->loss_per_backward, solve->alone[i].at_loss / solve->alone[i].at_backward);
+        solve->device_bytes[i] = adv_min(least(solve->alone[i]), least(solve->shared[i]));
         put(solve, i, &trial, ADV_PLACE_OFFLOAD);
         if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
         solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;
@@ -393,6 +413,23 @@ static bool enter(struct solve *solve, struct adv_estimate *priced)
     return true;
 }
 
+/* What of a room units can fill: where the backward peak has none left, more at the loss is no use. */
+static struct room useful(const struct solve *solve, struct room room)
+{
+    return (struct room){adv_min(room.at_loss, solve->loss_per_backward * room.at_backward),
+                         room.at_backward};
+}
+
+static bool is_within(struct room room, struct room other)
+{
+    return room.at_loss <= other.at_loss && room.at_backward <= other.at_backward;
+}
+
+static struct room widest(struct room a, struct room b)
+{
+    return (struct room){adv_max(a.at_loss, b.at_loss), adv_max(a.at_backward, b.at_backward)};
+}
+
 static enum adv_remat_outcome solve_family(struct solve *solve)
 {
     const struct adv_remat_space *space = solve->space;
@@ -404,21 +441,19 @@ static enum adv_remat_outcome solve_family(struct solve *solve)
     for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && wins(solve, metric(&priced));
          input++) {
         /* rooms of the tilings tried: one that gives no more of any cannot help (P3) */
-        double alone = -1;
-        struct room widest = {-1, -1};
+        struct room alone = {-1, -1}, shared = {-1, -1};
         for (int t = 0; t < space->tilings_count; t++) {
             if (!adv_remat_tiling_divides(&solve->family, space->tilings[t])) continue;
             struct adv_estimate none;
             solve->at = (struct adv_places){with_input(solve, solve->nowhere, input != 0), space->tilings[t]};
             if (!try_places(solve, &solve->at, &none) || !measure_room(solve, &none) ||
-                (solve->device_room <= alone && solve->shared_room.at_loss <= widest.at_loss &&
-                 solve->shared_room.at_backward <= widest.at_backward))
+                (is_within(useful(solve, solve->alone_room), alone) &&
+                 is_within(useful(solve, solve->shared_room), shared)))
                 continue;
-            alone = adv_max(alone, solve->device_room);
-            widest.at_loss = adv_max(widest.at_loss, solve->shared_room.at_loss);
-            widest.at_backward = adv_max(widest.at_backward, solve->shared_room.at_backward);
             if (!measured && !measure_units(solve)) return out_of_budget(solve);
             measured = true;
+            alone = widest(alone, useful(solve, solve->alone_room));
+            shared = widest(shared, useful(solve, solve->shared_room));
             solve->at.tensors = with_input(solve, solve->on_device, input != 0);
             solve->kept_limit_bytes = kept_limit(solve);
             branch(solve, 0, 0, -1);
@@ -436,6 +471,7 @@ enum adv_remat_outcome adv_remat_solve_above(const struct adv_remat_space *space
 {
     struct solve solve = {.space = space,
                           .pricer = pricer,
+                          .loss_per_backward = 1.0,
                           .family = *plan,
                           .best = cutoff,
                           .above = -(double)INFINITY,

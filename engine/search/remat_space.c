@@ -111,6 +111,16 @@ static void fix_pinned(const struct adv_advise_request *request, struct adv_rema
     }
 }
 
+/* In a scan step of many layers the inputs inside it are sums that the recomputation passes on its way: to
+ * keep them needs memory and spares next to nothing. */
+enum adv_placement adv_remat_input_stays(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].scan_block > 1 && model->layers[i].input_names == ADV_INPUTS_NAMED_EACH)
+            return ADV_PLACE_REMAT;
+    return ADV_PLACE_DEVICE;
+}
+
 void adv_remat_space_build(const struct adv_advise_request *request, struct adv_remat_space *space)
 {
     *space = (struct adv_remat_space){.pinned = request->remat_pinned};
@@ -119,6 +129,7 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     if (named.attention) list_attention(&named, space);
     list_feed_forward(&named, request->workload.base.family.moe == ADV_MOE_DENSE, space);
     space->input_may_offload = named.attention && !space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT];
+    space->input_stays = adv_remat_input_stays(&request->model);
     if (request->vocab_tiling_pinned) {
         space->tilings[space->tilings_count++] = request->workload.base.num_vocab_tiling;
         return;
@@ -141,7 +152,7 @@ void adv_remat_set_all(const struct adv_remat_space *space, struct adv_plan *pla
 void adv_remat_set_input(const struct adv_remat_space *space, struct adv_plan *plan, bool offload)
 {
     if (space->pinned || space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT]) return;
-    plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] = offload ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE;
+    plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] = offload ? ADV_PLACE_OFFLOAD : space->input_stays;
 }
 
 void adv_remat_relax(const struct adv_remat_space *space, struct adv_plan *plan)
@@ -196,8 +207,7 @@ void adv_remat_name_policy(const struct adv_remat_space *space, struct adv_plan 
         if (policy == ADV_POLICY_NONE)
             continue; /* the same as full in most blocks, and no remat at all in others */
         adv_policy_placements((enum adv_policy)policy, preset);
-        bool same =
-            preset[ADV_TENSOR_DECODER_LAYER_INPUT] == plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT];
+        bool same = plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] == space->input_stays;
         for (int i = 0; i < space->units_count; i++)
             same = same && preset[space->units[i].tensor] == plan->placements[space->units[i].tensor];
         if (!same) continue;

@@ -3,9 +3,10 @@
  *
  * Solved exactly as a constrained choice over single tensors, with adv_estimate_again as the objective and
  * only these properties of it (property tests hold the cost model to them): P1  moving a tensor from remat or
- * offload to device never makes the step slower; P2  device and host memory are a constant plus a fixed
- * amount for each tensor kept there, its leader being kept (beside tensors on the host, what waits on its way
- * there comes on top, and the price has the last word); P3  tiling the vocabulary never makes the step
+ * offload to device never makes the step slower; P2  at the loss, at the
+ * backward peak and on the host memory is a constant plus a fixed amount for each tensor kept there, its
+ * leader being kept (beside tensors on the host, what waits on its way there comes on top, and the price has
+ * the last word); P3  tiling the vocabulary never makes the step
  * faster. For each placement of the layer input and each tiling that gives room: all sets of kept tensors are
  * gone through by branch and bound, where "undecided ones on device" bounds the time from below (P1);
  * undecided ones that the kept ones leave no room for, on device and host together, are given up first (P2).
@@ -35,8 +36,9 @@ struct adv_remat_space {
     bool fixed[ADV_TENSOR_COUNT];                 /* pinned alone: the others stay open */
     enum adv_placement placements[ADV_TENSOR_COUNT]; /* of the fixed ones */
     bool any_fixed;
-    bool input_may_offload; /* decoder_layer_input: device or offload */
-    bool device_only;       /* no tensor of a unit goes to the host */
+    bool input_may_offload;         /* decoder_layer_input: device or offload */
+    enum adv_placement input_stays; /* adv_remat_input_stays */
+    bool device_only;               /* no tensor of a unit goes to the host */
     int tilings_count, tilings[ADV_REMAT_TILINGS];
 };
 
@@ -53,6 +55,10 @@ void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pri
  * on the device. Does nothing to a pinned space. */
 void adv_remat_set_all(const struct adv_remat_space *space, struct adv_plan *plan,
                        enum adv_placement placement);
+
+/* The value of decoder_layer_input, under remat_policy=custom, with which least stays on the device and
+ * nothing goes to the host. Where a scan step is one layer, device and remat are the same. */
+enum adv_placement adv_remat_input_stays(const struct adv_model *model);
 
 /* The layer input, unless a pin fixes it. */
 void adv_remat_set_input(const struct adv_remat_space *space, struct adv_plan *plan, bool offload);

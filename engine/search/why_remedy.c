@@ -6,6 +6,7 @@
 
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
+#include "engine/search/remat_space.h"
 
 /* Sequences of a microstep on each batch shard, beyond which no smaller batch is looked for. */
 static const double sequences_max = 1 << 20;
@@ -44,9 +45,12 @@ static bool tile_loss(struct trial *trial)
     return true;
 }
 
-static bool place(struct adv_plan *plan, enum adv_tensor tensor, enum adv_placement placement)
+static bool place(struct trial *trial, enum adv_tensor tensor, enum adv_placement placement)
 {
+    struct adv_plan *plan = &trial->plan;
     if (plan->placements[tensor] == placement) return false;
+    if (plan->policy != ADV_POLICY_CUSTOM)
+        plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] = adv_remat_input_stays(trial->input.model);
     plan->policy = ADV_POLICY_CUSTOM;
     plan->placements[tensor] = placement;
     return true;
@@ -54,7 +58,7 @@ static bool place(struct adv_plan *plan, enum adv_tensor tensor, enum adv_placem
 
 static bool offload_input(struct trial *trial)
 {
-    return place(&trial->plan, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_PLACE_OFFLOAD);
+    return place(trial, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_PLACE_OFFLOAD);
 }
 
 static bool offload_saved(struct trial *trial)
@@ -62,7 +66,7 @@ static bool offload_saved(struct trial *trial)
     bool changed = false;
     for (int i = 0; i < ADV_TENSOR_COUNT; i++)
         if (i != ADV_TENSOR_DECODER_LAYER_INPUT && trial->plan.placements[i] == ADV_PLACE_DEVICE)
-            changed = place(&trial->plan, (enum adv_tensor)i, ADV_PLACE_OFFLOAD) || changed;
+            changed = place(trial, (enum adv_tensor)i, ADV_PLACE_OFFLOAD) || changed;
     return changed;
 }
 
@@ -79,6 +83,7 @@ static bool full_remat(struct trial *trial)
         plan->policy = plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] == ADV_PLACE_OFFLOAD
                            ? ADV_POLICY_CUSTOM
                            : ADV_POLICY_FULL;
+    if (plan->policy == ADV_POLICY_FULL) plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_REMAT;
     return changed;
 }
 

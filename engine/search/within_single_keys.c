@@ -122,7 +122,7 @@ static void try_places(struct walk *walk, const struct adv_key *row)
     for (int i = -1; i < space.units_count; i++) { /* -1: the layer input */
         if (i < 0 && !space.input_may_offload) continue;
         struct key *key = open_row(walk, i < 0 ? row : adv_key_find(adv_tensor_name(space.units[i].tensor)));
-        for (int p = i < 0 ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT; key && p <= ADV_PLACE_OFFLOAD; p++) {
+        for (int p = i < 0 ? (int)space.input_stays : ADV_PLACE_REMAT; key && p <= ADV_PLACE_OFFLOAD; p++) {
             if (custom)
                 add_number(walk, key, p);
             else if (p != (int)key->row->usual && key->count < VALUES) /* beside a new remat_policy=custom */

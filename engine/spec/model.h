@@ -53,6 +53,13 @@ enum adv_attention_kind {
     ADV_ATTENTION_COMPRESSED, /* DeepSeek4: window plus compressed keys, compress_ratio tokens each */
 };
 
+/* Which inputs of the layers of a scan step are called decoder_layer_input, for a remat policy to keep. */
+enum adv_input_names {
+    ADV_INPUTS_NAMED_EACH, /* every layer's */
+    ADV_INPUTS_NAMED_ONCE, /* the step's (gemma2: one layer object is a pair) */
+    ADV_INPUTS_UNNAMED,    /* none (qwen3-next): the step's stays on the device */
+};
+
 /* One kind of decoder layer. Counts and dims are whole-model, unsharded. For LINEAR layers q_heads and
  * head_dim_v repeat the value heads of the gated delta net, kv_heads and head_dim_qk its key heads. */
 struct adv_layer {
@@ -94,6 +101,7 @@ struct adv_layer {
     bool has_post_ffw_norm;          /* the feed-forward output is needed again in the backward pass */
     int64_t per_layer_embedding_dim; /* gemma4 small: PLE projections; 0 = none */
     int scan_block; /* real layers per scan step (remat block): gemma3 6, llama4 4, gpt-oss 2, most 1 */
+    enum adv_input_names input_names;
 };
 
 /* Parameters of one layer, by what they are (they shard differently). */

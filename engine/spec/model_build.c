@@ -17,8 +17,9 @@ static const struct decoder_traits {
     bool output_bias;      /* attention_bias also biases the output projection */
     bool always_biased;    /* gpt3: every projection has a bias, norms have offset and scale */
     bool post_ffw_norm;
-    int norms;          /* over emb_dim, per layer */
-    int scan_block;     /* real layers per scan step when inhomogeneous_layer_cycle_interval is 1 */
+    int norms;      /* over emb_dim, per layer */
+    int scan_block; /* real layers per scan step when inhomogeneous_layer_cycle_interval is 1 */
+    enum adv_input_names input_names;
     const char *caveat; /* NULL = the engine models the block in full */
 } decoder_traits[ADV_DECODER_COUNT] = {
     [ADV_DECODER_LLAMA2] = {.norms = 2, .scan_block = 1},
@@ -26,7 +27,10 @@ static const struct decoder_traits {
     [ADV_DECODER_MISTRAL] = {.norms = 2, .scan_block = 1},
     [ADV_DECODER_MIXTRAL] = {.has_experts = true, .norms = 2, .scan_block = 1},
     [ADV_DECODER_GEMMA] = {.norms = 2, .scan_block = 1},
-    [ADV_DECODER_GEMMA2] = {.norms = 4, .scan_block = 2, .post_ffw_norm = true},
+    [ADV_DECODER_GEMMA2] = {.norms = 4,
+                            .scan_block = 2,
+                            .post_ffw_norm = true,
+                            .input_names = ADV_INPUTS_NAMED_ONCE},
     [ADV_DECODER_GEMMA3] = {.norms = 4, .scan_block = 6, .post_ffw_norm = true, .always_qk_norm = true},
     [ADV_DECODER_GEMMA4] =
         {.has_experts = true, .norms = 4, .scan_block = 1, .post_ffw_norm = true, .always_qk_norm = true},
@@ -41,8 +45,16 @@ static const struct decoder_traits {
          .norms = 2,
          .scan_block = 1,
          .caveat = "the narrow stream between attention and experts is priced as emb_dim wide"},
-    [ADV_DECODER_QWEN3_NEXT] = {.has_experts = true, .norms = 2, .scan_block = 4, .always_qk_norm = true},
-    [ADV_DECODER_QWEN3_5] = {.has_experts = true, .norms = 2, .scan_block = 4, .always_qk_norm = true},
+    [ADV_DECODER_QWEN3_NEXT] = {.has_experts = true,
+                                .norms = 2,
+                                .scan_block = 4,
+                                .always_qk_norm = true,
+                                .input_names = ADV_INPUTS_UNNAMED},
+    [ADV_DECODER_QWEN3_5] = {.has_experts = true,
+                             .norms = 2,
+                             .scan_block = 4,
+                             .always_qk_norm = true,
+                             .input_names = ADV_INPUTS_UNNAMED},
     [ADV_DECODER_DEEPSEEK] = {.has_experts = true, .norms = 2, .scan_block = 1},
     [ADV_DECODER_DEEPSEEK4] = {.has_experts = true,
                                .norms = 2,
@@ -288,6 +300,7 @@ static void fill_layer(const struct adv_model_keys *keys, const struct scaled *d
     layer->scan_block = keys->inhomogeneous_layer_cycle_interval > 1
                             ? (int)keys->inhomogeneous_layer_cycle_interval
                             : traits->scan_block;
+    layer->input_names = traits->input_names;
 }
 
 struct complaint {

@@ -66,7 +66,8 @@ static const struct {
 
 void adv_policy_placements(enum adv_policy policy, enum adv_placement placements[ADV_TENSOR_COUNT])
 {
-    unsigned device = policy_rows[policy].device | BIT(DECODER_LAYER_INPUT);
+    unsigned device = policy_rows[policy].device;
+    if (policy == ADV_POLICY_CUSTOM) device |= BIT(DECODER_LAYER_INPUT);
     unsigned offload = policy_rows[policy].offload;
     for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
         placements[i] = offload & (1u << i)  ? ADV_PLACE_OFFLOAD

@@ -103,6 +103,7 @@ static const struct parameter {
     {"slot_width_tensors", ALL, 3.0, 1.5, 16.0},
     {"slot_mask_tensors", ALL, 2.0, 1.0, 16.0},
     {"block_layers_frac", ALL, 0.5, 0.3, 2.0},
+    {"block_kept_layers", ALL, 1.5, 1.0, 5.0},
     {"offload_staging_tensors", ALL, 1.5, 1.0, 8.0},
     {"turned_emb_copies", "tpu7x", 0.1, 0.2, 1.2},
     {"turned_emb_copies", "v6e v5e v4", 1.0, 0.2, 1.2},

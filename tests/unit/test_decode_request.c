@@ -214,7 +214,11 @@ static void tensors_are_placed_under_the_custom_policy_only(void **state)
     assert_ok(decode_config(
         "\"remat_policy\":\"custom\",\"query_proj\":\"offload\",\"decoder_layer_input\":\"remat\""));
     assert_int_equal(request.plan.placements[ADV_TENSOR_QUERY_PROJ], ADV_PLACE_OFFLOAD);
+    assert_int_equal(request.plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT], ADV_PLACE_REMAT);
+    assert_ok(decode_config("\"remat_policy\":\"custom\""));
     assert_int_equal(request.plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT], ADV_PLACE_DEVICE);
+    assert_ok(decode_config("\"remat_policy\":\"full\",\"decoder_layer_input\":\"device\""));
+    assert_null(find_rule(&warnings, "ignored-placement"));
     assert_ok(decode_config("\"remat_policy\":\"full\",\"query_proj\":\"offload\""));
     assert_int_equal(request.plan.placements[ADV_TENSOR_QUERY_PROJ], ADV_PLACE_REMAT);
     assert_non_null(find_rule(&warnings, "ignored-placement"));

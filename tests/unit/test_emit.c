@@ -166,7 +166,7 @@ static void changes_name_exactly_the_keys_that_differ_with_defaults_spelled_out(
     fixture_open(&fixture, requests[0]);
     struct adv_plan before = fixture.request->workload.base, after = before;
     after.policy = ADV_POLICY_CUSTOM;
-    adv_policy_placements(ADV_POLICY_FULL, after.placements);
+    adv_policy_placements(ADV_POLICY_CUSTOM, after.placements);
     after.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
     after.num_vocab_tiling = 4;
     struct adv_config_change changes[8];

@@ -32,12 +32,13 @@ static void defaults_are_those_of_base_yml(void **state)
     assert_int_equal(plan.flags.sc_all_gather, -1);
 }
 
-static void every_preset_keeps_the_layer_input_on_the_device(void **state)
+static void only_the_custom_policy_names_the_layer_input(void **state)
 {
     (void)state;
     for (int policy = 0; policy < ADV_POLICY_COUNT; policy++) {
         adv_policy_placements((enum adv_policy)policy, plan.placements);
-        assert_int_equal(plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT], ADV_PLACE_DEVICE);
+        assert_int_equal(plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT],
+                         policy == ADV_POLICY_CUSTOM ? ADV_PLACE_DEVICE : ADV_PLACE_REMAT);
     }
 }
 
@@ -107,7 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(defaults_are_those_of_base_yml, set_up),
-        cmocka_unit_test_setup(every_preset_keeps_the_layer_input_on_the_device, set_up),
+        cmocka_unit_test_setup(only_the_custom_policy_names_the_layer_input, set_up),
         cmocka_unit_test_setup(minimal_keeps_projections_but_not_the_attention_context, set_up),
         cmocka_unit_test_setup(offloading_the_projections_leaves_the_fused_one_out, set_up),
         cmocka_unit_test_setup(data_parallelism_never_shards_weights, set_up),

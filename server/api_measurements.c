@@ -8,8 +8,10 @@
 #include "server/store_runs.h"
 
 #define MEASUREMENT_LIMIT_BYTES 4096
+#define CLOCK_LIMIT_BYTES       64
 #define LIST_LIMIT_BYTES        (8u * 1024u * 1024u)
 #define LOG_SOURCE              "MaxText log"
+#define AHEAD_MINUTES           5 /* what clocks may be apart */
 
 static bool is_log(const struct adv_exchange *exchange)
 {
@@ -44,6 +46,30 @@ static adv_code read_log(struct adv_exchange *exchange, const struct adv_measure
     return err->code ? err->code : code;
 }
 
+/* A measurement of the future would be the latest for ever: in calibrations, drift and gates. */
+static adv_code check_time(struct adv_exchange *exchange, const char *at, adv_err *err)
+{
+    bool ahead = false;
+    struct adv_text clock = adv_text_empty(CLOCK_LIMIT_BYTES);
+    adv_err database = adv_err_empty();
+    const char *pointer = is_log(exchange) ? "/query/at" : "/at";
+    const adv_code code =
+        adv_store_measurement_is_ahead(exchange->db, at, AHEAD_MINUTES, &ahead, &clock, &database);
+    if (code == ADV_E_BAD_REQUEST)
+        (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "there is no such time in the calendar");
+    else if (code)
+        adv_err_merge(err, &database, "");
+    else if (ahead)
+        (void)adv_err_add(
+            err, ADV_E_RANGE, pointer,
+            "give the time at which it was measured, in UTC or with its offset, and look at the "
+            "clock that gave it",
+            "%s is more than %d minutes ahead of the database's clock, %s", at, AHEAD_MINUTES,
+            clock.data ? clock.data : "");
+    adv_text_free(&clock);
+    return err->code;
+}
+
 /* The plan of the run that is measured. */
 static adv_code read_plan(struct adv_exchange *exchange, int rank, struct adv_measured_plan *plan,
                           adv_err *err)
@@ -69,14 +95,9 @@ static adv_code store(struct adv_exchange *exchange, int rank, bool *created, st
                : adv_decode_measured(adv_exchange_body(exchange), exchange->body_bytes, &measured, err);
     if (code) return code;
     code = adv_measured_check(&measured, &plan, err);
+    if (!code && measured.at[0]) code = check_time(exchange, measured.at, err);
     if (code) return code;
-    adv_err database = adv_err_empty();
-    code = adv_store_measurement_save(exchange->db, &key, &measured, &plan, created, json, &database);
-    if (code == ADV_E_BAD_REQUEST) /* every other value was read as a number */
-        return adv_err_add(err, ADV_E_INVALID, is_log(exchange) ? "/query/at" : "/at", NULL,
-                           "there is no such time in the calendar");
-    if (code) adv_err_merge(err, &database, "");
-    return code;
+    return adv_store_measurement_save(exchange->db, &key, &measured, &plan, created, json, err);
 }
 
 adv_code adv_api_measurement_post(struct adv_exchange *exchange, adv_err *err)

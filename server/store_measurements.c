@@ -64,6 +64,16 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
                        "'%.64s' has measured this plan at that time with other numbers", measured->source);
 }
 
+adv_code adv_store_measurement_is_ahead(struct adv_db *db, const char *at, int minutes, bool *ahead,
+                                        struct adv_text *clock, adv_err *err)
+{
+    static const char sql[] =
+        "SELECT to_char(now()" ADV_AS_TIME " WHERE $1::timestamptz > now() + make_interval(mins => $2::int)";
+    const adv_code code = adv_db_print(db, sql, ADV_VALUES(at, ADV_INTEGER(minutes)), clock, err);
+    *ahead = code == ADV_OK;
+    return code == ADV_E_NOT_FOUND ? ADV_OK : code;
+}
+
 /* The drift of some measurements: each over the median of its plan, in the order of time. */
 #define DRIFT(some)                                                                                          \
     "measured_drift(array_agg(d.measured_step_time_s / t.typical ORDER BY d.measured_at, d.id)) FROM "       \

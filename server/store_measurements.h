@@ -11,12 +11,16 @@ struct adv_measurement_key {
 };
 
 /* Stores a measurement and appends it as JSON. `created` is false when the same one was stored before: same
- * plan, source and time, same numbers. ADV_E_CONFLICT: same plan, source and time but other numbers;
- * ADV_E_BAD_REQUEST: the time is not in the calendar. */
+ * plan, source and time, same numbers. ADV_E_CONFLICT: same plan, source and time but other numbers. */
 ADV_MUST_CHECK adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurement_key *key,
                                                    const struct adv_measured *measured,
                                                    const struct adv_measured_plan *plan, bool *created,
                                                    struct adv_text *json, adv_err *err);
+
+/* Whether the time is more than `minutes` ahead of the database's clock, which is then appended to `clock`.
+ * ADV_E_BAD_REQUEST: the time is not in the calendar. */
+ADV_MUST_CHECK adv_code adv_store_measurement_is_ahead(struct adv_db *db, const char *at, int minutes,
+                                                       bool *ahead, struct adv_text *clock, adv_err *err);
 
 /* {"measurements": [...]} of a run, newest first, appended. ADV_E_NOT_FOUND when there is no such run. */
 ADV_MUST_CHECK adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id,

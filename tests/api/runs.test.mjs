@@ -291,6 +291,25 @@ test('a measurement that cannot be is refused, every fault at once', async () =>
   await problem(assert, await daemon.fetch('/v1/runs/x/measurements'), 404, 'not-found');
 });
 
+test('a measurement of the future is refused: it would be the latest for ever', async () => {
+  const run = await store({});
+  const ahead = (minutes) => new Date(Date.now() + minutes * 60000).toISOString();
+  const body = { step_time_s: 1, source: 's' };
+  const refused = await problem(assert, await measure(run.run_id, { ...body, at: ahead(7) }), 422, 'out-of-range');
+  assert.deepEqual([refused.errors[0].pointer, refused.errors[0].code], ['/at', 'out-of-range']);
+  assert.match(refused.errors[0].detail, /more than 5 minutes ahead of the database's clock, \d{4}-/);
+  assert.match(refused.errors[0].hint, /offset/);
+  await problem(assert, await measure(run.run_id, { ...body, at: '9999-12-31' }), 422, 'out-of-range');
+  const log = [0, 1, 2, 3, 4].map((step) => `completed step: ${step}, seconds: 5.0, TFLOP/s/device: 1.0, Tokens/s/device: ${run.tokens_per_step / run.cluster.devices / 5}, loss: 9\n`).join('');
+  const post = (at) => daemon.fetch(`/v1/runs/${run.run_id}/measurements?at=${encodeURIComponent(at)}`, { method: 'POST', body: log, headers: { 'Content-Type': 'text/plain' } });
+  const late = await problem(assert, await post(ahead(7)), 422, 'out-of-range');
+  assert.equal(late.errors[0].pointer, '/query/at');
+  assert.deepEqual((await get(`/v1/runs/${run.run_id}/measurements`)).measurements, []);
+  assert.equal((await measure(run.run_id, { ...body, at: ahead(2) })).status, 201, 'clocks may be a little apart');
+  const stored = await post(ahead(2));
+  assert.equal(stored.status, 201, await stored.text());
+});
+
 test('two runs are compared, and the differences add up', async () => {
   const one = await store({});
   const request = estimateRequest({ store: true });

@@ -44,7 +44,7 @@ static int usage(void)
         "...\n\n"
         "Compares each candidate with the baseline. A FILE is an estimate request (JSON, YAML) or a MaxText\n"
         "configuration (JSON, YAML, script). Exit status: 0 pass, 1 regression, 2 bad input, 3 the service "
-        "is away.\n\n"
+        "is away\nor something else, as a login page, answers in its place.\n\n"
         "  --url URL             the daemon; or TPU_ADVISOR_URL. The token is TPU_ADVISOR_TOKEN's\n"
         "  --baseline P/L        project and label; --baseline-run ID names a run instead\n"
         "  --limit NAME=FRAC     time_per_token_increase_frac (0.03 unless one is given), "
@@ -206,6 +206,21 @@ static int take_refusal(const struct adv_client_answer *answer, struct row *row)
     return is_away(answer->status) ? EXIT_AWAY : EXIT_BAD_INPUT;
 }
 
+/* A login page, a redirect to one, or what else answers where the daemon should. */
+static int take_stranger(const struct adv_client_answer *answer, adv_err *err)
+{
+    char what[2 * ADV_LIMIT_URL_BYTES] = "";
+    if (answer->location[0])
+        adv_append(what, sizeof what, ", which leads to %s", answer->location);
+    else if (answer->media_type[0])
+        adv_append(what, sizeof what, " with %s", answer->media_type);
+    (void)adv_err_add(err, ADV_E_IO, "",
+                      "let --url name the daemon itself, or open the way to it: a login page or another "
+                      "service may stand before it",
+                      "what answers is no daemon: HTTP status %d%s, and no verdict", answer->status, what);
+    return EXIT_AWAY;
+}
+
 static int check_file(const struct job *job, struct row *row)
 {
     adv_err err = adv_err_empty();
@@ -221,7 +236,7 @@ static int check_file(const struct job *job, struct row *row)
         else if (answer.status == 200 && adv_check_answer_read(answer.body, answer.body_bytes, &row->answer))
             status = row->answer.pass ? EXIT_PASS : EXIT_REGRESSION;
         else
-            status = take_refusal(&answer, row);
+            status = answer.status < 400 ? take_stranger(&answer, &err) : take_refusal(&answer, row);
     }
     if (err.count) say_findings(&err, row);
     free(answer.body);

@@ -131,6 +131,16 @@ static const char *find_header(const char *head, const char *end, const char *na
     return NULL;
 }
 
+/* The same as text, up to a byte of `ends`; "" when there is none or it is too long. */
+static void copy_header(const char *head, const char *end, const char *name, const char *ends, char *text,
+                        size_t text_bytes)
+{
+    const char *value = find_header(head, end, name);
+    const size_t length = value ? strcspn(value, ends) : 0;
+    text[0] = '\0';
+    if (length < text_bytes) (void)snprintf(text, text_bytes, "%.*s", (int)length, value ? value : "");
+}
+
 /* Joins the chunks of a body in place; false: they are none. */
 static bool join_chunks(char *body, size_t *bytes)
 {
@@ -164,6 +174,9 @@ static bool take_answer(struct adv_text *received, struct adv_client_answer *ans
     const char *length = find_header(received->data, end, "Content-Length");
     answer->status = status ? atoi(status) : 0;
     answer->retry_after_s = retry ? atoi(retry) : 0;
+    copy_header(received->data, end, "Content-Type", " \t;\r\n", answer->media_type,
+                sizeof answer->media_type);
+    copy_header(received->data, end, "Location", " \t\r\n", answer->location, sizeof answer->location);
     const size_t head_bytes = (size_t)(end - received->data) + 4;
     answer->body_bytes = received->length_bytes - head_bytes;
     const bool is_chunked = coding != NULL;

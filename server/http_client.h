@@ -11,8 +11,10 @@
 
 struct adv_client_answer {
     int status;
-    int retry_after_s; /* 0 = not said */
-    char *body;        /* NUL-terminated, malloc'ed; freed by the caller */
+    int retry_after_s;                  /* 0 = not said */
+    char media_type[64];                /* "" = not said; of the body, without its parameters */
+    char location[ADV_LIMIT_URL_BYTES]; /* "" = not said; where a redirect leads, which is not followed */
+    char *body;                         /* NUL-terminated, malloc'ed; freed by the caller */
     size_t body_bytes;
 };
 

@@ -168,8 +168,9 @@ bool adv_check_answer_read(const char *text, size_t text_bytes, struct adv_check
     json_t *reports = json_object_get(root, "reports");
     const char *verdict = json_string_value(json_object_get(root, "verdict"));
     memset(answer, 0, sizeof *answer);
-    if (verdict && reports) {
-        answer->pass = strcmp(verdict, "pass") == 0;
+    const bool pass = verdict && strcmp(verdict, "pass") == 0;
+    if (reports && (pass || (verdict && strcmp(verdict, "fail") == 0))) {
+        answer->pass = pass;
         answer->markdown = take_text(reports, "markdown");
         answer->junit = take_text(reports, "junit");
         (void)json_object_del(root, "reports");

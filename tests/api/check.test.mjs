@@ -150,6 +150,35 @@ test('a service that is away, cut off, busy or no HTTP is 3', async () => {
   assert.equal(path, '/behind/v1/checks');
 });
 
+test('what is no verdict is 3, and the report says what was answered', async () => {
+  const good = write('good.json', plan(2));
+  const json = join(folder, 'stranger.json');
+  const page = '<!doctype html><title>Sign in</title>';
+  const html = { 'Content-Type': 'text/html; charset=utf-8' };
+  for (const [status, headers, body, said] of [
+    [302, { ...html, Location: 'https://login.example/start?next=/v1/checks' }, page, /HTTP status 302, which leads to https:\/\/login\.example\/start\?next=\/v1\/checks/],
+    [307, { Location: `/${'x'.repeat(5000)}` }, '', /HTTP status 307,/],
+    [304, {}, '', /HTTP status 304,/],
+    [200, html, page, /HTTP status 200 with text\/html,/],
+    [200, {}, '', /HTTP status 200, and no verdict/],
+    [204, {}, '', /HTTP status 204/],
+    [200, { 'Content-Type': 'application/json' }, '{"verdict":"pass"}', /HTTP status 200 with application\/json/],
+    [200, { 'Content-Type': 'application/json' }, '{"verdict":"maybe","reports":{"markdown":"","junit":""}}', /HTTP status 200 with application\/json/],
+  ]) {
+    const server = createServer((asked, answer) => { asked.resume(); asked.on('end', () => { answer.writeHead(status, headers); answer.end(body); }); }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => { server.on('listening', resolve); });
+    const result = await check([good, good], { args: ['--json', json, '--url', `http://127.0.0.1:${server.address().port}`] });
+    server.close();
+    assert.equal(result.status, 3, `${status} ${body}: ${result.err}`);
+    assert.match(result.err, said);
+    assert.match(result.err, /--url/);
+    assert.match(result.err, /other 1 candidates? (are|is) not asked/);
+    const report = JSON.parse(readFileSync(json, 'utf8'));
+    assert.deepEqual([report.verdict, report.checks[0].status, report.checks[0].check], ['error', 'away', null]);
+    assert.match(report.checks[0].message, said);
+  }
+});
+
 test('HTTPS is spoken, with a certificate that is trusted and for that name only', async () => {
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, '-days', '2', '-subj', '/CN=localhost',

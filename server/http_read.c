@@ -51,17 +51,38 @@ static bool text_is_valid(const struct adv_exchange *exchange)
     return true;
 }
 
+#define NAME(name, text) text,
+static const char *const header_names[] = {ADV_HEADER_TABLE(NAME)};
+#undef NAME
+
+static enum MHD_Result count_trace(void *closure, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    (void)kind;
+    (void)value;
+    int *count = closure;
+    *count += strcasecmp(name, header_names[ADV_HEADER_TRACEPARENT]) == 0;
+    return MHD_YES;
+}
+
+/* Of two traceparents neither is believed: a request has one parent (W3C Trace Context). */
+static void read_trace(struct request *request)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    int count = 0;
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_trace, &count);
+    adv_trace_read(count == 1 ? exchange->headers[ADV_HEADER_TRACEPARENT] : NULL, &exchange->trace);
+}
+
 static void copy_headers(struct request *request)
 {
-#define NAME(name, text) text,
-    static const char *const names[] = {ADV_HEADER_TABLE(NAME)};
-#undef NAME
     struct adv_exchange *exchange = &request->exchange;
     for (int i = 0; i < ADV_HEADER_COUNT; i++) {
-        const char *value = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, names[i]);
+        const char *value =
+            MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, header_names[i]);
         if (value) exchange->headers[i] = adv_arena_copy(&exchange->arena, value);
     }
-    adv_trace_read(exchange->headers[ADV_HEADER_TRACEPARENT], &exchange->trace);
+    read_trace(request);
     adv_request_id_choose(exchange->headers[ADV_HEADER_REQUEST_ID], exchange->request_id);
 }
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { gunzipSync } from 'node:zlib';
 import { request } from 'node:http';
 import { spawn } from 'node:child_process';
-import { adviseRequest, estimateRequest, freshDatabase, join, run, scratchFolder, sql, startDaemon, until } from './daemon.mjs';
+import { adviseRequest, estimateRequest, freshDatabase, join, run, scratchFolder, raw, sql, startDaemon, until } from './daemon.mjs';
 
 let daemon;
 before(async () => { daemon = await startDaemon({ database: freshDatabase('cache') }); });
@@ -241,6 +241,20 @@ test('a trace is logged, returned with a span of ours, and ignored when it is no
     `00-${trace.toUpperCase()}-${parent}-01`, 'x', `00-${trace}-${'0'.repeat(16)}-01`])
     assert.equal((await daemon.fetch('/livez', { headers: { traceparent: none } })).headers.get('traceparent'), null, none);
   assert.ok((await daemon.fetch('/livez', { headers: { traceparent: `01-${trace}-${parent}-00-later` } })).headers.get('traceparent'), 'a later version may say more');
+});
+
+test('of two traceparents none is believed, equal or not', async () => {
+  const [one, two] = ['0af7651916cd43dd8448eb211c80319c', '1bf7651916cd43dd8448eb211c80319c'].map((trace) => `00-${trace}-b7ad6b7169203331-01`);
+  const ask = async (id, ...headers) => {
+    const { text, statuses } = await raw(daemon.port, `GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`, { answers: 1 });
+    assert.deepEqual(statuses, [200], text);
+    const line = await until('its line', () => daemon.log.find((entry) => entry.request_id === id));
+    return [/\r\ntraceparent: /i.test(text), line.trace_id];
+  };
+  assert.deepEqual(await ask('trace-1', `traceparent: ${one}`), [true, one.slice(3, 35)]);
+  assert.deepEqual(await ask('trace-2', `traceparent: ${one}`, `Traceparent: ${two}`), [false, undefined]);
+  assert.deepEqual(await ask('trace-3', `traceparent: ${one}`, 'X: y', `TRACEPARENT: ${one}`), [false, undefined]);
+  assert.deepEqual(await ask('trace-4', `traceparent: ${one}`, 'traceparent: none'), [false, undefined]);
 });
 
 test('every answer in JSON names its engine', async () => {

@@ -127,7 +127,8 @@ bool adv_http_start(struct adv_app *app)
     (void)pthread_mutex_init(&http->lock, NULL);
     adv_monotonic_init(&http->janitor_wake);
     http->connections = adv_connections_new((int)app->config.connections_count);
-    int fd = http->connections ? listen_on(http, host, port) : -1;
+    http->linger = adv_linger_start();
+    int fd = http->connections && http->linger ? listen_on(http, host, port) : -1;
     http->has_janitor = fd >= 0 && pthread_create(&http->janitor, NULL, janitor_loop, http) == 0;
     if (http->has_janitor) http->daemon = start_library(http, fd);
     if (http->daemon) return true;
@@ -181,6 +182,7 @@ int adv_http_drain(struct adv_http *http, long deadline_s)
 void adv_http_stop(struct adv_http *http)
 {
     if (http->daemon) MHD_stop_daemon(http->daemon);
+    adv_linger_stop(http->linger);
     if (http->quiet_fd >= 0) (void)close(http->quiet_fd);
     (void)pthread_mutex_lock(&http->lock);
     http->stopping = true;

@@ -9,6 +9,7 @@
 #include "server/connections.h"
 #include "server/exchange.h"
 #include "server/http.h"
+#include "server/linger.h"
 
 enum adv_http_stage {
     ADV_STAGE_HEADERS,   /* not seen by the application yet */
@@ -60,6 +61,7 @@ struct adv_http {
     struct adv_app *app;
     struct MHD_Daemon *daemon;
     struct adv_connections *connections;
+    struct adv_linger *linger;
     char address[80];
     pthread_mutex_t lock;
     struct request *submitted;

@@ -160,6 +160,8 @@ void adv_http_on_connection(void *closure, struct MHD_Connection *connection, vo
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (info && adv_raw_guard_is_within(info->connect_fd))
+            adv_linger_take(http->linger, info->connect_fd);
         if (info) adv_raw_guard_close(info->connect_fd);
         adv_connections_close(http->connections, *socket_context);
         *socket_context = NULL;

@@ -57,5 +57,9 @@ void adv_raw_guard_close(int socket);
  * the guard is none. */
 bool adv_raw_guard_has_seen(int socket);
 
+/* Whether the client of a socket may still be sending: it is refused, within a request, or has sent what
+ * nobody has read. */
+bool adv_raw_guard_is_within(int socket);
+
 /* Connections refused since the start. */
 long adv_raw_guard_refused(void);

@@ -8,7 +8,7 @@
  * update of the library can stop the service, never open it. tests/api/smuggling.test.mjs would tell.
  * - Threads: the library reads, notifies and closes a connection on one thread; a guard belongs to a socket
  * from before the first read until before its close, so a number used again never meets an old guard.
- * - epoll: a refused connection is shut down and looks closed; what is buffered is never handed on.
+ * - epoll: a refused connection looks closed; what is buffered is never handed on.
  * - TLS inside the library would show ciphertext here, and every request would be refused: TLS is a proxy's.
  * The other ways were a parser of our own before a pair of sockets (a copy of every byte, two more
  * descriptors per connection) and a patched library (nobody's security updates). */
@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -56,6 +57,15 @@ bool adv_raw_guard_has_seen(int socket)
     return guard && guard->has_seen;
 }
 
+bool adv_raw_guard_is_within(int socket)
+{
+    const struct adv_raw_guard *guard = guard_of(socket);
+    int unread_bytes = 0;
+    if (!guard) return false;
+    return guard->reason || guard->state != ADV_RAW_BEFORE || guard->after_cr ||
+           (ioctl(socket, FIONREAD, &unread_bytes) == 0 && unread_bytes > 0);
+}
+
 long adv_raw_guard_refused(void)
 {
     return atomic_load(&refused_count);
@@ -75,7 +85,7 @@ static void answer(int socket, const char *reason)
                                     "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
                                     body_bytes, body);
     (void)send(socket, head, (size_t)head_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    (void)shutdown(socket, SHUT_RDWR);
+    (void)shutdown(socket, SHUT_WR); /* what the client still sends is read and thrown away: see linger.h */
 }
 
 ssize_t recv(int socket, void *buffer, size_t size, int flags)

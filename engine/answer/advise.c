@@ -2,6 +2,7 @@
 #include "engine/answer/answer.h"
 #include "engine/answer/estimate.h"
 #include "engine/answer/platforms.h"
+#include "engine/answer/room.h"
 #include "engine/explain/whatif.h"
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_store.h"
@@ -193,8 +194,9 @@ static adv_code advise_on_one(struct adv_answer_job *job, const json_t *root)
     const struct adv_catalog_chip *chip = adv_catalog_chip(job->catalog, request->cluster.chip.name);
     const struct adv_reread *baseline;
     code = adv_reread_baseline(job->catalog, request, arena, &baseline, job->err);
-    if (code == ADV_OK) code = adv_search_run(request, baseline, &chip->constants, arena, found, job->err);
+    if (code == ADV_OK) code = adv_room_search(request, baseline, &chip->constants, arena, found, job->err);
     if (code != ADV_OK) return code;
+    adv_room_warn(request, found, job->warnings);
     const struct adv_candidate *first = found->found_count > 0 ? &found->found[0] : NULL;
     if (request->cluster.has_overrides && first) {
         const struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants,
@@ -218,6 +220,12 @@ static adv_code advise_on_many(struct adv_answer_job *job)
     struct adv_platform_tour *tour = adv_arena_alloc(&job->arena, sizeof *tour);
     if (!tour) return adv_answer_no_memory(job->err);
     adv_code code = adv_platforms_search(job->catalog, job->root, job->budget, &job->arena, tour, job->err);
+    if (code == ADV_OK && tour->in_part_count > 0)
+        ADV_WARN(
+            job->warnings, "space-too-large", "/clusters", "ask for each of them by itself, or narrow all",
+            "of %d of the machines only a part of the space was searched: the request's memory has no room "
+            "for more",
+            tour->in_part_count);
     if (code == ADV_OK) code = advise_on_one(job, tour->best);
     if (code == ADV_OK) {
         (void)json_object_set_new(job->result, "platforms", adv_encode_platforms(&tour->answer));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/answer/room.h"
 #include "engine/base/crew.h"
 #include "engine/base/version.h"
 #include "engine/cost/estimate.h"
@@ -73,6 +74,7 @@ adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_k
     adv_arena_init(&job.arena, ADV_LIMIT_ARENA_BYTES);
     adv_code code = adv_decode_request_text(catalog, kind, json, json_bytes, NULL, 0, &job.arena, &root, err);
     if (code != ADV_OK) {
+        code = adv_room_judge(code, &job.arena, err);
         adv_arena_free(&job.arena);
         return code;
     }
@@ -90,6 +92,7 @@ adv_code adv_answer_within(const struct adv_catalog *catalog, enum adv_request_k
         if (!answer->json)
             code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "the answer needs more memory than there is");
     }
+    code = adv_room_judge(code, &job.arena, err);
     adv_arena_free(&job.arena);
     return code;
 }

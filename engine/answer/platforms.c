@@ -6,6 +6,7 @@
 
 #include "engine/answer/answer.h"
 #include "engine/answer/estimate.h"
+#include "engine/answer/room.h"
 #include "engine/json/decode_request.h"
 #include "engine/search/search.h"
 
@@ -175,8 +176,9 @@ static adv_code search_one(struct search *search, const struct adv_platform_job 
         const struct adv_catalog_chip *chip = adv_catalog_chip(search->catalog, request->cluster.chip.name);
         const struct adv_reread *baseline;
         code = adv_reread_baseline(search->catalog, request, arena, &baseline, own);
-        if (code == ADV_OK) code = adv_search_run(request, baseline, &chip->constants, arena, found, own);
+        if (code == ADV_OK) code = adv_room_search(request, baseline, &chip->constants, arena, found, own);
         search->tour->evaluations += found->evaluated;
+        search->tour->in_part_count += found->left_out > 0;
     }
     if (code == ADV_E_MEMORY || code == ADV_E_TIMEOUT || (code == ADV_E_RANGE && is_budget(own))) {
         adv_err_merge(search->err, own, "");

@@ -9,6 +9,7 @@ struct adv_platform_tour {
     struct adv_platforms_answer answer;
     const json_t *best; /* the plain request of the best machine, owned by `jobs` */
     long evaluations;
+    int in_part_count; /* machines on which a part of the space was searched: search.h, left_out */
 };
 
 /* Each machine is decoded and searched by itself, for its first plan only. A machine whose request is refused

@@ -21,6 +21,7 @@ void adv_arena_init(struct adv_arena *arena, size_t limit_bytes)
     arena->held_bytes = 0;
     arena->limit_bytes = limit_bytes;
     arena->first_bytes = 0;
+    arena->was_refused = false;
 }
 
 static struct adv_arena_block *add_block(struct adv_arena *arena, size_t bytes)
@@ -41,9 +42,11 @@ static struct adv_arena_block *add_block(struct adv_arena *arena, size_t bytes)
 void *adv_arena_alloc(struct adv_arena *arena, size_t bytes)
 {
     const size_t align = alignof(max_align_t);
-    if (bytes > arena->limit_bytes) return NULL;
-    bytes = (bytes + align - 1) / align * align;
-    if (bytes > arena->limit_bytes - arena->used_bytes) return NULL;
+    if (bytes <= arena->limit_bytes) bytes = (bytes + align - 1) / align * align;
+    if (bytes > arena->limit_bytes - arena->used_bytes) {
+        arena->was_refused = true;
+        return NULL;
+    }
     struct adv_arena_block *block = arena->blocks;
     if (!block || bytes > block->capacity_bytes - block->used_bytes) block = add_block(arena, bytes);
     if (!block) return NULL;

@@ -17,6 +17,7 @@ struct adv_arena {
     size_t held_bytes; /* of all blocks: what the system gave */
     size_t limit_bytes;
     size_t first_bytes; /* of the first block; may be set between init and the first alloc, 0 = 64 KiB */
+    bool was_refused;   /* more was asked for than the cap allows: it is not the system that has no memory */
 };
 
 /* Prepares an empty arena; nothing is allocated yet. */

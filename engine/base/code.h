@@ -13,6 +13,7 @@
     X(ADV_E_ILLEGAL, 422, "illegal-configuration", "The configuration breaks a legality rule")               \
     X(ADV_E_RANGE, 422, "out-of-range", "A value is outside its range")                                      \
     X(ADV_E_UNSUPPORTED, 422, "unsupported", "The engine has no model for this and does not guess")          \
+    X(ADV_E_REQUEST_MEMORY, 422, "request-memory", "The answer needs more memory than a request has")        \
     X(ADV_E_UNAUTHORIZED, 401, "unauthorized", "A valid bearer token is needed")                             \
     X(ADV_E_FORBIDDEN, 403, "forbidden", "The token lacks the scope")                                        \
     X(ADV_E_NOT_FOUND, 404, "not-found", "There is no such resource")                                        \
@@ -29,7 +30,7 @@
     X(ADV_E_TIMEOUT, 503, "deadline", "The request took longer than its deadline")                           \
     X(ADV_E_BUSY, 503, "busy", "All workers are busy and the queue is full")                                 \
     X(ADV_E_STORE, 503, "store-unavailable", "The database cannot be reached")                               \
-    X(ADV_E_MEMORY, 503, "out-of-memory", "The request needs more memory than its limit")                    \
+    X(ADV_E_MEMORY, 503, "out-of-memory", "There is not enough memory now")                                  \
     X(ADV_E_IO, 500, "io", "A file cannot be read or written")                                               \
     X(ADV_E_INTERNAL, 500, "internal", "The program has a bug")
 

@@ -23,6 +23,6 @@
 #define ADV_LIMIT_TIMELINE_WALK (1 << 20) /* grid steps walked for one timeline; about 20 ms */
 #define ADV_LIMIT_BATCH_DOCUMENTS                                                                            \
     100000 /* documents in the array given to a one-shot command; 5000 kernel timings are published */
-#define ADV_LIMIT_ARENA_BYTES                                                                                \
-    (64u * 1024u * 1024u) /* one request; advise on the largest space uses 9 MiB                             \
-                           */
+#define ADV_LIMIT_ARENA_BYTES (64u * 1024u * 1024u) /* one request; of a larger space a part is searched */
+#define ADV_LIMIT_CONFIG_TEXT_BYTES                                                                          \
+    (16u * 1024u) /* of a configuration that is told; whole recipes have 5 KiB */

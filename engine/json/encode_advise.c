@@ -118,8 +118,9 @@ static json_t *encode_search(const struct adv_advise_answer *answer)
     static const char *const objectives[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
     const struct adv_search_result *result = answer->result;
     return ADV_OBJECT(ADV_F(result, considered), ADV_F(result, illegal), ADV_F(result, pruned),
-                      ADV_F(result, out_of_memory), ADV_F(result, evaluated), ADV_F(result, exhaustive),
-                      ADV_M("elapsed_ms", (double)NAN), ADV_M("evaluations_per_s", (double)NAN),
+                      ADV_F(result, out_of_memory), ADV_M_IF(result->left_out, "left_out", result->left_out),
+                      ADV_F(result, evaluated), ADV_F(result, exhaustive), ADV_M("elapsed_ms", (double)NAN),
+                      ADV_M("evaluations_per_s", (double)NAN),
                       ADV_M("objective", objectives[answer->request->objective]),
                       ADV_M("tie_frac", ADV_RANK_TIE_FRAC), ADV_M("memory_frac", result->memory_frac),
                       ADV_M_IF(result->empty_why[0] != '\0', "empty_why", result->empty_why));

@@ -19,6 +19,9 @@ struct adv_bound {
     bool derived;              /* from another family's: solved when the cutoff is known, most are above it */
 };
 
+/* What a search keeps of each family beside itself: a bound, room to sort it, and its least metric. */
+#define ADV_BOUND_BYTES_PER_FAMILY (2 * sizeof(struct adv_bound) + sizeof(double))
+
 /* The bound of a family that another one bounds (struct adv_family, bounded_by): `by` is that one's. */
 struct adv_bound adv_bound_derived(const struct adv_space *space, const struct adv_bound *by, int family);
 

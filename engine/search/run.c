@@ -161,7 +161,7 @@ static adv_code stay_within(struct adv_search_run *run, adv_err *err)
     run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena,
                                         run->kept, ADV_RANK_KEPT, &complete);
     run->complete = complete; /* of the plans within the limit, however far the search for donors got */
-    run->space.complete = true;
+    run->space.left_out = 0;
     return ADV_OK;
 }
 
@@ -208,10 +208,12 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
     result->pareto = run->pricer.front.items;
     result->pareto_count = run->pricer.front.count;
     result->evaluated = run->pricer.evaluated;
-    result->considered = run->space.considered + (run->offloaded ? run->space.families_count : 0);
+    result->left_out = run->space.left_out * (run->offloaded ? 2 : 1);
+    result->considered = run->space.considered;
+    if (run->offloaded) result->considered += run->space.families_count + run->space.left_out;
     result->illegal += run->space.illegal;
     result->memory_frac = run->pricer.memory_frac;
-    result->exhaustive = run->complete && run->space.complete;
+    result->exhaustive = run->complete && result->left_out == 0;
     if (run->space.families_count == 0)
         adv_space_explain_empty(&run->space, run->arena, result->empty_why, sizeof result->empty_why);
     else if (result->found_count == 0 && !run->complete)
@@ -290,6 +292,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     search_all(run);
     adv_run_free_workers(run);
     if (adv_budget_over(request->budget)) return adv_budget_refuse(err);
+    if (run->no_memory) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "there is no memory for the search");
     code = stay_within(run, err);
     if (code == ADV_OK) code = write_result(run, err);
     if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);

@@ -30,6 +30,7 @@ struct adv_search_run {
     struct adv_cost_scratch *helper_scratch;
     double memory_frac; /* of the limits, that plans may use before any compromise */
     bool complete;
+    bool no_memory; /* the system had none for the bounds */
 };
 
 /* Whether `a` is better by the objective; of plans that take the same memory, faster. */

@@ -244,6 +244,7 @@ void adv_run_families(struct adv_search_run *run)
     bool first = !run->least;
     if (first && !make_room(run)) {
         run->complete = false;
+        run->no_memory = true;
         return;
     }
     int count = adv_run_bound(run);

@@ -46,8 +46,9 @@ struct adv_search_result {
     struct adv_candidate baseline;
     const struct adv_reread *baseline_reread; /* as it was given to the search */
     struct adv_plan base; /* the request's base plan with the house choices: what every plan starts from */
-    long considered, illegal, pruned,
-        out_of_memory;             /* families: enumerated = illegal + pruned + out_of_memory + solved */
+    long considered, illegal, pruned, out_of_memory,
+        left_out;                  /* families: enumerated = the sum of these and those solved; left out are
+                                      those that the request's memory has no room for */
     long evaluated;                /* plans priced */
     double memory_frac;            /* of the memory limits, that the ranked plans were allowed: see rank.h */
     const struct adv_cloud *cloud; /* of all plans priced; NULL: the request does not include it */
@@ -58,8 +59,8 @@ struct adv_search_result {
 
 /* `baseline`: the configuration that the request's baseline was read from, in which changes are counted;
  * NULL: they are counted between plans. ADV_E_INVALID, ADV_E_RANGE: the workload itself is impossible (batch,
- * objective without a price). No plan that fits is not an error: found_count is 0 and the near misses say
- * what is short. */
+ * objective without a price). ADV_E_REQUEST_MEMORY: there is room for no combination. No plan that fits is
+ * not an error: found_count is 0 and the near misses say what is short. */
 ADV_MUST_CHECK adv_code adv_search_run(const struct adv_advise_request *request,
                                        const struct adv_reread *baseline,
                                        const struct adv_constants *constants, struct adv_arena *arena,

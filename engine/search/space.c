@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/maxtext/names.h"
+#include "engine/search/bounds.h"
 #include "engine/search/in_order.h"
 #include "engine/search/space_batch.h"
 #include "engine/search/space_choices.h"
@@ -13,6 +14,10 @@
 
 /* Parts that the meshes are cut into, for two threads. */
 enum { PARTS = 32 };
+
+/* Of the memory that is left when meshes are known, what families and their bounds do not get: plans found,
+ * steps from a baseline, near misses and reasons need less. */
+enum { REST_PART = 8 };
 
 struct building {
     struct adv_space *space;
@@ -74,7 +79,6 @@ static void join(struct building *building, struct adv_arena *arena)
     if (building->over) return;
     const int room = all.count < building->most ? all.count : building->most;
     space->families = adv_arena_array(arena, (size_t)room, sizeof *space->families);
-    space->complete = space->complete && space->families && room == all.count;
     for (int p = 0; p < building->job.count; p++) {
         struct adv_walked *part = &building->parts[p];
         const int before = space->families_count;
@@ -83,13 +87,14 @@ static void join(struct building *building, struct adv_arena *arena)
             *family = part->families[i];
             if (family->bounded_by >= 0) family->bounded_by += before;
         }
-        space->complete = space->complete && !part->broken;
         space->considered += part->considered;
         for (int i = 0; i < ADV_WALKED_RULES && part->rules[i]; i++)
             adv_walked_count(&all, part->rules[i], part->rule_counts[i]);
         free(part->families);
     }
     space->illegal = all.illegal;
+    space->left_out = space->considered - space->illegal - space->families_count + building->meshes.left_out;
+    space->considered += building->meshes.left_out;
     long worst = 0;
     for (int i = 0; i < ADV_WALKED_RULES && all.rules[i]; i++) {
         if (all.rule_counts[i] <= worst) continue;
@@ -101,7 +106,9 @@ static void join(struct building *building, struct adv_arena *arena)
 static void walk_meshes(struct building *building, const struct adv_arena *arena)
 {
     const struct adv_budget *budget = building->space->request->budget;
-    const size_t most = (arena->limit_bytes - arena->used_bytes) / 2 / sizeof *building->space->families;
+    const size_t left_bytes = arena->limit_bytes - arena->used_bytes;
+    const size_t most = (left_bytes - left_bytes / REST_PART) /
+                        (sizeof *building->space->families + ADV_BOUND_BYTES_PER_FAMILY);
     building->most = most < INT_MAX / 2 ? (int)most : INT_MAX / 2;
     atomic_init(&building->left, building->most);
     building->job =
@@ -118,8 +125,7 @@ static void walk_meshes(struct building *building, const struct adv_arena *arena
 static bool begin(const struct adv_advise_request *request, const struct adv_constants *constants,
                   struct adv_arena *arena, struct adv_space *space)
 {
-    *space = (struct adv_space){
-        .request = request, .constants = constants, .base = request->workload.base, .complete = true};
+    *space = (struct adv_space){.request = request, .constants = constants, .base = request->workload.base};
     space->base.family.seq_len = request->workload.seq_len;
     adv_choices_apply(request, &space->base);
     const bool experts = adv_model_has_experts(&request->model);
@@ -144,8 +150,11 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     adv_code code = adv_walk_prepare(space, arena, &building->shared, err);
     if (code != ADV_OK) return code;
     code = adv_space_meshes(request, arena, &building->meshes);
-    if (code == ADV_E_MEMORY) space->complete = false;
-    if (code != ADV_E_TIMEOUT) walk_meshes(building, arena);
-    join(building, arena);
-    return code == ADV_E_TIMEOUT || building->over ? adv_budget_refuse(err) : ADV_OK;
+    if (code == ADV_OK) walk_meshes(building, arena);
+    if (code == ADV_OK) join(building, arena);
+    if (code == ADV_E_TIMEOUT || building->over) return adv_budget_refuse(err);
+    if (code == ADV_OK && (space->families_count > 0 || space->left_out == 0)) return ADV_OK;
+    const bool system_has_none = code == ADV_E_MEMORY || (building->most > 0 && !space->families);
+    return adv_err_add(err, system_has_none ? ADV_E_MEMORY : ADV_E_REQUEST_MEMORY, "", NULL,
+                       "there is no room for a single combination");
 }

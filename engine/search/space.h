@@ -4,7 +4,7 @@
  * A family fixes mesh (ICI and DCN), context strategy, pipeline shape, batch and accumulation, number format
  * and the expert exchange; what is left open inside (remat_space.h) trades time for memory. Families are
  * enumerated completely in a fixed order; a family that breaks a legality rule or cannot be placed on the
- * torus is counted, never built.
+ * torus is counted, never built, and so are those that the request's memory has no room for.
  */
 #pragma once
 
@@ -37,12 +37,13 @@ struct adv_space {
     struct adv_family *families;
     int families_count;
     long considered, illegal;     /* combinations looked at, and those that are no plans */
-    bool complete;                /* false: memory ran out before the end of the enumeration */
+    long left_out;                /* legal ones without room, at the end of the order; a mesh counts once */
     const char *most_broken_rule; /* the rule that forbade most combinations, NULL when none did */
 };
 
-/* Enumerates. ADV_E_INVALID: the workload's batch is not a whole number of sequences. An empty space is not
- * an error. */
+/* Enumerates, and leaves room in the arena for bounds (bounds.h) and the rest of the search.
+ * ADV_E_REQUEST_MEMORY: there is room for no family. ADV_E_INVALID: the workload's batch is not a whole
+ * number of sequences. An empty space is not an error. */
 ADV_MUST_CHECK adv_code adv_space_build(const struct adv_advise_request *request,
                                         const struct adv_constants *constants, struct adv_arena *arena,
                                         struct adv_space *space, adv_err *err);

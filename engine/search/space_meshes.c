@@ -1,5 +1,6 @@
 #include "engine/search/space_meshes.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "engine/base/units.h"
@@ -11,6 +12,9 @@ static const enum adv_axis searched[] = {
     ADV_AXIS_TENSOR_SEQUENCE, ADV_AXIS_CONTEXT, ADV_AXIS_ULYSSES, ADV_AXIS_DATA,
 };
 enum { SEARCHED = sizeof searched / sizeof *searched };
+/* Of the memory that is left, that the list may have. While it grows there are two of it. */
+enum { LIST_PART = 8 };
+
 enum { DIVISORS = 128 }; /* no slice of fewer than 83,160 devices has more */
 
 /* Two context axes are published for sequences far beyond this; below, one is never short of shards. */
@@ -79,8 +83,13 @@ static void add(struct listing *listing)
 {
     struct adv_mesh_list *list = listing->list;
     if (adv_budget_over(listing->request->budget)) listing->code = ADV_E_TIMEOUT;
+    if (list->count == list->most) {
+        list->left_out++;
+        return;
+    }
     if (list->count == listing->capacity) {
-        const int capacity = listing->capacity > 0 ? 2 * listing->capacity : 256;
+        int capacity = listing->capacity > 0 ? 2 * listing->capacity : 256;
+        if (capacity > list->most) capacity = list->most;
         short(*larger)[ADV_AXIS_COUNT] = adv_arena_grow(listing->arena, list->ici, (size_t)listing->capacity,
                                                         (size_t)capacity, sizeof *larger);
         if (!larger) {
@@ -135,7 +144,8 @@ adv_code adv_space_meshes(const struct adv_advise_request *request, struct adv_a
 {
     struct listing listing = {.request = request, .arena = arena, .list = list, .code = ADV_OK};
     int left = request->cluster.devices_per_slice;
-    *list = (struct adv_mesh_list){0};
+    const size_t most = (arena->limit_bytes - arena->used_bytes) / LIST_PART / sizeof *list->ici;
+    *list = (struct adv_mesh_list){.most = most < INT_MAX / 2 ? (int)most : INT_MAX / 2};
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         listing.ici[i] = 1;
         bool enumerated = i == ADV_AXIS_FSDP;

@@ -7,12 +7,14 @@
 #include "engine/spec/request.h"
 
 struct adv_mesh_list {
-    int count;
+    int count, most; /* most: that there is room for */
+    long left_out;   /* beyond it: counted only */
     short (*ici)[ADV_AXIS_COUNT];
 };
 
-/* Lists them; none where no mesh holds the request's pins. ADV_E_MEMORY: the list ends early. ADV_E_TIMEOUT:
- * the request was given up. Neither leaves a finding. */
+/* Lists them, of many the first, in a part of the arena that leaves room for families; none where no mesh
+ * holds the request's pins. ADV_E_MEMORY: the system has none. ADV_E_TIMEOUT: the request was given up.
+ * Neither leaves a finding. */
 ADV_MUST_CHECK adv_code adv_space_meshes(const struct adv_advise_request *request, struct adv_arena *arena,
                                          struct adv_mesh_list *list);
 

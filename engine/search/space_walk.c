@@ -57,17 +57,11 @@ void adv_walked_count(struct adv_walked *found, const char *rule, long combinati
 
 static void keep(struct adv_walked *found, const struct adv_family *family)
 {
-    if (found->count == found->most) {
-        found->broken = true;
-        return;
-    }
+    if (found->count == found->most) return;
     if (found->count == found->capacity) {
         const int capacity = found->capacity > 0 ? 2 * found->capacity : FIRST_FAMILIES;
         struct adv_family *larger = realloc(found->families, (size_t)capacity * sizeof *larger);
-        if (!larger) {
-            found->broken = true;
-            return;
-        }
+        if (!larger) return;
         found->families = larger;
         found->capacity = capacity;
     }

@@ -12,8 +12,7 @@ enum { ADV_WALKED_RULES = 48 };
 struct adv_walked {
     struct adv_family *families; /* bounded_by counts from the first of them */
     int count, capacity;
-    int most;    /* families that are kept; those beyond are counted only */
-    bool broken; /* families are missing: there were more, or memory was exhausted */
+    int most; /* families that are kept; those beyond are counted only */
     long considered, illegal;
     const char *rules[ADV_WALKED_RULES]; /* those that were broken, and by how many combinations */
     long rule_counts[ADV_WALKED_RULES];

@@ -59,6 +59,26 @@ test('advise ranks plans that fit', async () => {
   assert.ok(elapsed > 0 && Math.abs(evaluated / (elapsed * 1e-3) / speed - 1) < 1e-3);
 });
 
+test('of a space that is too large for a request a part is searched, and the answer says so', async () => {
+  const request = { model: 'deepseek3-671b', cluster: { chip: 'tpu7x', topology: '16x16x16', slices: 8 },
+    workload: { seq_len: 8192, global_batch_sequences: 4194304, quantization: 'any' }, search: { top_k: 100, max_evaluations: 100000 } };
+  const response = await daemon.post('/v1/advise', request);
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  const { ranked, search, warnings } = JSON.parse(text);
+  assert.ok(ranked.length > 20 && ranked.every((row) => row.estimate.fits), `${ranked.length} plans`);
+  assert.equal(search.exhaustive, false);
+  assert.ok(search.left_out > 0 && search.considered >= search.illegal + search.pruned + search.out_of_memory + search.left_out);
+  const said = warnings.filter((warning) => warning.code === 'space-too-large');
+  assert.deepEqual(said.map((warning) => warning.pointer), ['/search']);
+  assert.match(said[0].detail, new RegExp(`^${search.left_out} of \\d+ legal combinations were not tried`));
+  for (const narrower of [/search\.axes/, /gradient_accumulation_steps/, /workload\.quantization/, /search\.top_k/]) assert.match(said[0].hint, narrower);
+  const narrowed = await (await daemon.post('/v1/advise', { ...request, workload: { ...request.workload, quantization: '' }, pins: { gradient_accumulation_steps: 4 },
+    search: { top_k: 3, axes: ['fsdp', 'expert', 'data'] } })).json();
+  assert.equal(narrowed.search?.exhaustive, true, JSON.stringify(narrowed).slice(0, 500));
+  assert.ok(!('left_out' in narrowed.search) && !narrowed.warnings.some((warning) => warning.code === 'space-too-large'));
+});
+
 test('an advise without a batch is refused: plans of different batches do different work', async () => {
   const request = adviseRequest({ workload: { seq_len: 8192 } });
   const document = await problem(assert, await daemon.post('/v1/advise', request), 422, 'invalid-request');

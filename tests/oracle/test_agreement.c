@@ -84,7 +84,7 @@ static struct place place_of(struct fixture *fixture, const struct adv_estimate 
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
     assert_int_equal(adv_space_build(fixture->request, fixture->constants, &arena, &space, &fixture->err),
                      ADV_OK);
-    assert_true(space.complete);
+    assert_int_equal(space.left_out, 0);
     adv_remat_space_build(fixture->request, &open);
     pricer = (struct adv_pricer){
         .request = fixture->request, .constants = fixture->constants, .memory_frac = 1, .budget = 100000000};

@@ -57,7 +57,7 @@ static void fixture_close(struct fixture *fixture)
 }
 
 /* Opens and searches; fails the test when the search itself fails. */
-static void fixture_search(struct fixture *fixture, const char *json, struct adv_search_result *result)
+static inline void fixture_search(struct fixture *fixture, const char *json, struct adv_search_result *result)
 {
     fixture_open(fixture, json);
     adv_code code =

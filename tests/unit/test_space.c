@@ -6,6 +6,7 @@
 #include "engine/cost/scratch.h"
 #include "engine/search/space_batch.h"
 #include "engine/search/bounds.h"
+#include "engine/search/space_meshes.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/space_pipelines.h"
 #include "engine/search/space.h"
@@ -50,7 +51,8 @@ static void every_family_uses_all_devices_and_the_whole_batch_once(void **state)
     fixture_close(&fixture);
 }
 
-/* Of a space that the request's memory has no room for, the first families are kept, and all are counted. */
+/* Of a space that the request's memory has no room for, the first families are kept, as many as have room
+ * with their bounds, and all are counted. */
 static void a_space_beyond_the_memory_keeps_its_first_families(void **state)
 {
     (void)state;
@@ -58,13 +60,15 @@ static void a_space_beyond_the_memory_keeps_its_first_families(void **state)
     static const char job[] = JOB("{\"chip\":\"v5p\",\"topology\":\"4x4x8\"}", BATCH_64, "");
     struct adv_space whole, space;
     build(&whole_fixture, job, &whole);
-    assert_true(whole.complete);
+    assert_int_equal(whole.left_out, 0);
     fixture_open(&fixture, job);
-    fixture.arena.limit_bytes = whole_fixture.arena.used_bytes; /* half of what is left is for families */
+    fixture.arena.limit_bytes = whole_fixture.arena.used_bytes; /* the bounds have no room */
     assert_int_equal(
         adv_space_build(fixture.request, fixture.constants, &fixture.arena, &space, &fixture.err), ADV_OK);
-    assert_false(space.complete);
-    assert_in_range(space.families_count, whole.families_count / 2 - 8, whole.families_count / 2 + 8);
+    assert_true(space.families_count > 0 && space.left_out > 0);
+    assert_int_equal(space.families_count + space.left_out, whole.families_count);
+    assert_true(fixture.arena.used_bytes + (size_t)space.families_count * ADV_BOUND_BYTES_PER_FAMILY <
+                fixture.arena.limit_bytes);
     assert_int_equal(space.considered, whole.considered);
     assert_int_equal(space.illegal, whole.illegal);
     for (int i = 0; i < space.families_count; i++) {
@@ -73,6 +77,46 @@ static void a_space_beyond_the_memory_keeps_its_first_families(void **state)
         assert_int_equal(space.families[i].bounded_by, whole.families[i].bounded_by);
     }
     fixture_close(&fixture);
+    fixture_close(&whole_fixture);
+}
+
+/* Meshes beyond their share of the memory are counted, one each; without room for a family there is no space.
+ */
+static void meshes_without_room_are_counted_and_no_room_at_all_is_refused(void **state)
+{
+    (void)state;
+    static struct fixture whole_fixture, fixture;
+    static const char job[] = JOB("{\"chip\":\"tpu7x\",\"topology\":\"16x16x16\"}",
+                                  "{\"seq_len\":8192,\"per_device_batch_size\":1}", "");
+    struct adv_space whole, space;
+    struct adv_mesh_list all, some;
+    fixture_open(&whole_fixture, job);
+    assert_int_equal(adv_space_meshes(whole_fixture.request, &whole_fixture.arena, &all), ADV_OK);
+    fixture_open(&fixture, job);
+    fixture.arena.limit_bytes = fixture.arena.used_bytes + 8 * sizeof *all.ici * 300;
+    assert_int_equal(adv_space_meshes(fixture.request, &fixture.arena, &some), ADV_OK);
+    assert_true(all.left_out == 0 && some.count == 300);
+    assert_int_equal(some.count + some.left_out, all.count);
+    assert_memory_equal(some.ici, all.ici, 300 * sizeof *all.ici);
+    fixture_close(&fixture);
+    fixture_close(&whole_fixture);
+
+    build(&whole_fixture, job, &whole);
+    for (size_t left_bytes = 0; left_bytes < 1 << 20; left_bytes += left_bytes / 8 + 64) {
+        fixture_open(&fixture, job);
+        fixture.arena.limit_bytes = fixture.arena.used_bytes + left_bytes;
+        const adv_code code =
+            adv_space_build(fixture.request, fixture.constants, &fixture.arena, &space, &fixture.err);
+        if (code == ADV_OK) {
+            assert_true(space.families_count > 0);
+            assert_int_equal(space.considered, space.families_count + space.illegal + space.left_out);
+            assert_true(space.considered <= whole.considered);
+        } else {
+            assert_true(code == ADV_E_REQUEST_MEMORY || (code == ADV_E_MEMORY && fixture.arena.was_refused));
+            assert_int_equal(fixture.err.count, 1);
+        }
+        fixture_close(&fixture);
+    }
     fixture_close(&whole_fixture);
 }
 
@@ -453,6 +497,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_family_uses_all_devices_and_the_whole_batch_once),
         cmocka_unit_test(a_space_beyond_the_memory_keeps_its_first_families),
+        cmocka_unit_test(meshes_without_room_are_counted_and_no_room_at_all_is_refused),
         cmocka_unit_test(only_allowed_axes_are_used_and_fsdp_takes_the_rest),
         cmocka_unit_test(splitting_physical_axes_is_asked_for_exactly_where_the_mesh_needs_it),
         cmocka_unit_test(a_pinned_axis_keeps_its_degree_even_when_it_is_not_searched),

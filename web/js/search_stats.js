@@ -8,15 +8,26 @@ const FATES = [
   ['illegal', 'against a rule, or not placeable'],
   ['pruned', 'cannot be among the best, by a lower bound'],
   ['out_of_memory', 'every plan inside needs too much memory'],
+  ['left_out', 'not tried: the space is too large for one request'],
 ];
 
-// {name, value} for each fate; what is left was searched to its best plan. Without all numbers: nothing to draw.
+// {name, value} for each fate; what is left was searched to its best plan. Without all numbers: nothing to draw. Only
+// what is left out is not said where it is nothing.
 export function fates(search) {
   const known = FATES.filter(([name]) => Number.isFinite(search[name]));
+  const told = FATES.filter(([name]) => name !== 'left_out' || Number.isFinite(search.left_out));
   const rest = search.considered - known.reduce((all, [name]) => all + search[name], 0);
-  if (known.length < FATES.length || !(rest >= 0) || !(search.considered > 0)) return [];
+  if (known.length < told.length || !(rest >= 0) || !(search.considered > 0)) return [];
   const parts = known.map(([name, title]) => ({ name: title, value: search[name] }));
   return [...parts, { name: 'best plan found inside', value: rest }];
+}
+
+// Whether there can be a better plan than the answer, and why.
+export function endOfSearch(search) {
+  if (search.exhaustive) return 'the whole space was covered';
+  if (search.left_out > 0)
+    return `${plural(search.left_out, 'combination', 'combinations')} not tried, as the space is too large for one request; a narrower search may find better`;
+  return 'the budget ended the search early; more evaluations may find better';
 }
 
 // hasMine: the reader's own configuration is one of the plans evaluated.
@@ -24,10 +35,7 @@ export function searchStats(search, hasMine) {
   if (!search) return null;
   const parts = fates(search);
   const time = Number.isFinite(search.elapsed_ms) ? ` in ${seconds(search.elapsed_ms / 1000)}` : '';
-  const end = search.exhaustive
-    ? 'the whole space was covered'
-    : 'the budget ended the search early; more evaluations may find better';
-  const summary = `${plural(search.considered, 'combination', 'combinations')} considered, ${plural(search.evaluated, 'plan', 'plans')} evaluated inside them${hasMine ? ', mine included' : ''}${time}; ${end}`;
+  const summary = `${plural(search.considered, 'combination', 'combinations')} considered, ${plural(search.evaluated, 'plan', 'plans')} evaluated inside them${hasMine ? ', mine included' : ''}${time}; ${endOfSearch(search)}`;
   if (!parts.length) return h('p', { class: 'soft' }, `${summary}.`);
   return h(
     'details',

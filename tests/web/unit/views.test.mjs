@@ -20,7 +20,7 @@ import { batchText, jobSize, meshOfConfig, meshText, rematText } from '../../../
 import { parseRoute } from '../../../web/js/router.js';
 import { changeToMine } from '../../../web/js/ranked_table.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
-import { fates } from '../../../web/js/search_stats.js';
+import { endOfSearch, fates } from '../../../web/js/search_stats.js';
 import { range } from '../../../web/js/scatter.js';
 import { savedByRow } from '../../../web/js/changes.js';
 import { generalText } from '../../../web/js/errors.js';
@@ -170,6 +170,17 @@ test('the fates of a search add up, and are not drawn when they cannot', () => {
   assert.deepEqual(fates({ considered: 0, illegal: 0, pruned: 0, out_of_memory: 0 }), []);
   assert.deepEqual(fates({ considered: 5, illegal: 9, pruned: 0, out_of_memory: 0 }), []);
   assert.deepEqual(fates({}), []);
+});
+
+test('what a search left out is a fate of its own, and the reason why it is not exhaustive', () => {
+  const search = { considered: 10, illegal: 4, pruned: 1, out_of_memory: 1, left_out: 3, exhaustive: false };
+  assert.deepEqual(
+    fates(search).map((part) => part.value),
+    [4, 1, 1, 3, 1],
+  );
+  assert.match(endOfSearch(search), /^3 combinations not tried.*narrower/);
+  assert.match(endOfSearch({ ...search, left_out: undefined }), /more evaluations/);
+  assert.match(endOfSearch({ ...search, left_out: undefined, exhaustive: true }), /whole space/);
 });
 
 test('plans of another batch are compared per token, and that is said', () => {

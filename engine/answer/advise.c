@@ -223,7 +223,7 @@ static adv_code advise_on_many(struct adv_answer_job *job)
     if (code == ADV_OK && tour->in_part_count > 0)
         ADV_WARN(
             job->warnings, "space-too-large", "/clusters", "ask for each of them by itself, or narrow all",
-            "of %d of the machines only a part of the space was searched: the request's memory has no room "
+            "on %d of the machines only a part of the space was searched: the request's memory has no room "
             "for more",
             tour->in_part_count);
     if (code == ADV_OK) code = advise_on_one(job, tour->best);

@@ -25,7 +25,7 @@ struct job {
     char baseline[2 * ADV_LIMIT_NAME];
     const char *url, *token;
     const char *markdown, *junit, *json; /* files; "-" is standard output */
-    int files_count;
+    int files_count, asked_count;        /* asked: before the service was found to be away */
     char *files[FILES_MAX];
 };
 
@@ -336,21 +336,21 @@ static bool write_report(const char *path, void (*print)(const struct row *, int
 
 static int run(struct job *job, struct row *rows)
 {
-    int worst = EXIT_PASS;
-    for (int i = 0; i < job->files_count; i++) {
-        rows[i].file = job->files[i];
-        rows[i].status = check_file(job, &rows[i]);
-        if (rows[i].status > worst) worst = rows[i].status;
-        if (rows[i].status == EXIT_AWAY && !rows[i].answer.json && i + 1 < job->files_count) {
+    int worst = EXIT_PASS, asked = 0;
+    for (bool is_gone = false; asked < job->files_count && !is_gone; asked++) {
+        struct row *row = &rows[asked];
+        row->file = job->files[asked];
+        row->status = check_file(job, row);
+        if (row->status > worst) worst = row->status;
+        is_gone = row->status == EXIT_AWAY && !row->answer.json;
+        if (is_gone && asked + 1 < job->files_count)
             (void)fprintf(stderr, "tpu-advisor: the other %d candidates are not asked for\n",
-                          job->files_count - i - 1);
-            job->files_count = i + 1;
-        }
+                          job->files_count - asked - 1);
     }
     const char *markdown = job->markdown || job->junit || job->json ? job->markdown : "-";
-    const bool written = write_report(markdown, print_markdown, rows, job->files_count) &&
-                         write_report(job->junit, print_junit, rows, job->files_count) &&
-                         write_report(job->json, print_json, rows, job->files_count);
+    const bool written = write_report(markdown, print_markdown, rows, asked) &&
+                         write_report(job->junit, print_junit, rows, asked) &&
+                         write_report(job->json, print_json, rows, asked);
     return written || worst == EXIT_AWAY ? worst : EXIT_BAD_INPUT;
 }
 

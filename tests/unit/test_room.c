@@ -7,9 +7,9 @@
 #include "engine/answer/room.h"
 #include "tests/unit/answer_fixture.h"
 
-#define LARGE                                                                                                \
-    "\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"16x16x16\",\"slices\":8},"  \
-    "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":4194304,\"quantization\":\"any\"}"
+#define MACHINE  "{\"chip\":\"tpu7x\",\"topology\":\"16x16x16\",\"slices\":8}"
+#define WORKLOAD "{\"seq_len\":8192,\"global_batch_sequences\":4194304,\"quantization\":\"any\"}"
+#define LARGE    "\"model\":\"deepseek3-671b\",\"workload\":" WORKLOAD
 #define SMALL                                                                                                \
     "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x8\"},"                      \
     "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":64},\"search\":{\"top_k\":2}}"
@@ -81,15 +81,34 @@ static void only_the_cap_of_a_request_is_its_own_fault(void **state)
 static void many_plans_of_a_part_are_told(void **state)
 {
     (void)state;
-    json_t *root =
-        answer_to(ADV_REQUEST_ADVISE, "{" LARGE ",\"include\":[\"trade_off\"],\"search\":{\"top_k\":100,"
-                                      "\"max_evaluations\":60000,\"sensitivities\":true}}");
+    json_t *root = answer_to(ADV_REQUEST_ADVISE, "{" LARGE ",\"cluster\":" MACHINE
+                                                 ",\"include\":[\"trade_off\"],\"search\":{\"top_k\":100,"
+                                                 "\"max_evaluations\":60000,\"sensitivities\":true}}");
     const json_t *found = json_object_get(root, "search");
     assert_true(json_array_size(json_object_get(root, "ranked")) > 20);
     assert_true(json_is_false(json_object_get(found, "exhaustive")));
     assert_true(json_integer_value(json_object_get(found, "left_out")) > 0);
     const json_t *warning = json_array_get(json_object_get(root, "warnings"), 0);
     assert_string_equal(json_string_value(json_object_get(warning, "code")), "space-too-large");
+    json_decref(root);
+}
+
+/* Where machines are compared, the warning is of them and of the best one. */
+static void machines_searched_in_part_are_counted(void **state)
+{
+    (void)state;
+    json_t *root = answer_to(ADV_REQUEST_ADVISE,
+                             "{" LARGE ",\"clusters\":[" MACHINE ",{\"chip\":\"v6e\",\"topology\":\"4x4\"}],"
+                             "\"search\":{\"top_k\":1,\"max_evaluations\":300}}");
+    static const char *const pointers[] = {"/clusters", "/search"};
+    const json_t *warnings = json_object_get(root, "warnings");
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *warning = json_array_get(warnings, i);
+        assert_string_equal(json_string_value(json_object_get(warning, "code")), "space-too-large");
+        assert_string_equal(json_string_value(json_object_get(warning, "pointer")), pointers[i]);
+    }
+    const char *detail = json_string_value(json_object_get(json_array_get(warnings, 0), "detail"));
+    assert_ptr_equal(strstr(detail, "on 1 of the machines"), detail);
     json_decref(root);
 }
 
@@ -116,6 +135,7 @@ int main(void)
         cmocka_unit_test(a_space_beyond_the_memory_is_searched_in_part),
         cmocka_unit_test(only_the_cap_of_a_request_is_its_own_fault),
         cmocka_unit_test(many_plans_of_a_part_are_told),
+        cmocka_unit_test(machines_searched_in_part_are_counted),
         cmocka_unit_test(the_member_is_left_out_where_nothing_is),
     };
     return cmocka_run_group_tests(tests, open_catalog, NULL);

@@ -24,7 +24,6 @@ static bool ranked_are_searched(const struct adv_advise_answer *answer)
 static adv_code tell_changes(const struct adv_teller *teller, const struct adv_search_result *result,
                              const struct adv_candidate *candidate, struct adv_told_plan *told)
 {
-    if (!result->has_baseline) return ADV_OK;
     struct adv_changes *changes = adv_arena_alloc(teller->arena, sizeof *changes);
     if (!changes) return adv_answer_no_memory(teller->err);
     told->changes = changes;
@@ -32,7 +31,7 @@ static adv_code tell_changes(const struct adv_teller *teller, const struct adv_s
                             result->baseline_reread, teller->arena, changes, teller->err);
 }
 
-/* The ranked plans, told by two threads. */
+/* The ranked plans, told and written by two threads. */
 struct telling {
     const struct adv_teller *teller;
     struct adv_advise_answer *answer;
@@ -40,11 +39,19 @@ struct telling {
     adv_code code; /* of all */
     struct told_ahead {
         adv_code code;
-        struct adv_arena arena; /* holds what was told */
+        struct adv_arena arena; /* holds what was told and written */
     } ahead[ADV_IN_ORDER_SLOTS];
 };
 
-/* All of a ranked plan but the way to it from a baseline, for which the budget is asked. */
+/* A ranked plan of which all is told. */
+static adv_code write_one(const struct telling *telling, const struct adv_teller *teller, int which)
+{
+    struct adv_told_plan *told = &telling->answer->ranked[which];
+    told->written = adv_encode_ranked(telling->answer, which, teller->arena);
+    return told->written ? ADV_OK : adv_answer_no_memory(teller->err);
+}
+
+/* All of a ranked plan but the way to it from a baseline, for which the budget is asked: finish_one. */
 static adv_code tell_one(const struct telling *telling, const struct adv_teller *teller, int which)
 {
     const struct adv_search_result *result = telling->answer->result;
@@ -58,7 +65,7 @@ static adv_code tell_one(const struct telling *telling, const struct adv_teller 
     if (code != ADV_OK) return code;
     adv_why_explain(teller->request, teller->constants, result, which, told->ledger, why);
     told->why = why;
-    return ADV_OK;
+    return result->has_baseline ? ADV_OK : write_one(telling, teller, which);
 }
 
 static void tell_ahead(void *context, int worker, int slot, int item)
@@ -78,8 +85,9 @@ static bool finish_one(struct telling *telling, int item)
 {
     const struct adv_teller *teller = telling->teller;
     const struct adv_search_result *result = telling->answer->result;
-    if (telling->code == ADV_OK)
-        telling->code = tell_changes(teller, result, &result->found[item], &telling->answer->ranked[item]);
+    if (telling->code != ADV_OK || !result->has_baseline) return telling->code == ADV_OK;
+    telling->code = tell_changes(teller, result, &result->found[item], &telling->answer->ranked[item]);
+    if (telling->code == ADV_OK) telling->code = write_one(telling, teller, item);
     return telling->code == ADV_OK;
 }
 

@@ -87,18 +87,18 @@ static json_t *encode_change(const struct adv_changes *changes, const struct adv
                       ADV_F(change, gain_frac), ADV_F(change, own_gain_frac));
 }
 
-static json_t *encode_ranked(const struct adv_advise_answer *answer, int i)
+const char *adv_encode_ranked(const struct adv_advise_answer *answer, int which, struct adv_arena *arena)
 {
-    const struct adv_told_plan *plan = &answer->ranked[i];
+    const struct adv_told_plan *plan = &answer->ranked[which];
     const struct adv_changes *changes = plan->changes;
     ADV_LIST(why, k, plan->why->count, json_string(plan->why->sentences[k]));
     ADV_LIST(list, k, changes ? changes->count : 0, encode_change(changes, &changes->items[k]));
     json_t *row =
-        ADV_OBJECT(ADV_M("rank", i + 1), ADV_M("tie_group", answer->result->found[i].tie_group + 1));
+        ADV_OBJECT(ADV_M("rank", which + 1), ADV_M("tie_group", answer->result->found[which].tie_group + 1));
     set_plan(row, &answer->request->cluster, plan);
     ADV_PUT(row, ADV_M("why", why), ADV_M_IF(changes, "gain_from_baseline_frac", changes->gain_frac),
             ADV_M("changes_from_baseline", list));
-    return row;
+    return adv_encode_ahead(row, arena);
 }
 
 /* A point of the front (`reason` is NULL) or a near miss: headline numbers and keys. */
@@ -130,7 +130,7 @@ json_t *adv_encode_advise(const struct adv_advise_answer *answer)
 {
     const struct adv_cluster *cluster = &answer->request->cluster;
     const struct adv_search_result *result = answer->result;
-    ADV_LIST(ranked, i, result->found_count, encode_ranked(answer, i));
+    ADV_LIST(ranked, i, result->found_count, adv_encode_written(answer->ranked[i].written));
     ADV_LIST(pareto, i, result->pareto_count, encode_point(&answer->pareto[i], NULL));
     ADV_LIST(near_misses, i, result->near_count,
              encode_point(&answer->near_misses[i], result->near_misses[i].reason));

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "engine/base/arena.h"
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_load.h"
 #include "engine/spec/request.h"
@@ -72,6 +73,15 @@ json_t *adv_encode_cluster(const struct adv_cluster *cluster);
 
 /* The kind of a layer's attention: "full", "window", …; "other" beyond the known ones. */
 const char *adv_encode_attention(const struct adv_layer *layer);
+
+/* A value that is written before the tree which it belongs to, maybe on another thread: a string of the
+ * arena, to be passed to adv_encode_written. Takes over the reference to `value` (also on failure). NULL: out
+ * of memory.
+ */
+const char *adv_encode_ahead(json_t *value, struct adv_arena *arena);
+
+/* Stands for that value in the tree: only adv_encode_text can read it. A new reference. */
+json_t *adv_encode_written(const char *written);
 
 /* Compact text, malloc'ed; takes over the reference to `root` (also on failure). NULL: out of memory. */
 char *adv_encode_text(json_t *root, size_t *text_bytes);

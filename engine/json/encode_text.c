@@ -8,6 +8,9 @@
 #include "engine/base/text.h"
 #include "engine/json/encode_common.h"
 
+/* Before the text of a value that was written ahead: no string begins with this byte, which is not UTF-8. */
+enum { WRITTEN = 0xff };
+
 static void write_escaped(struct adv_text *out, unsigned char byte)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
@@ -18,10 +21,14 @@ static void write_escaped(struct adv_text *out, unsigned char byte)
         adv_text_format(out, "\\u%04X", byte);
 }
 
-/* UTF-8 stays as it is. */
+/* UTF-8 stays as it is, and so does what is written. */
 static void write_string(struct adv_text *out, const char *string, size_t bytes)
 {
     size_t from = 0;
+    if (bytes > 0 && (unsigned char)string[0] == WRITTEN) {
+        adv_text_append_bytes(out, string + 1, bytes - 1);
+        return;
+    }
     adv_text_append_bytes(out, "\"", 1);
     for (size_t i = 0; i < bytes; i++) {
         const unsigned char byte = (unsigned char)string[i];
@@ -117,6 +124,23 @@ static void write_value(struct adv_text *out, json_t *value)
         adv_text_append(out, "null");
         break;
     }
+}
+
+const char *adv_encode_ahead(json_t *value, struct adv_arena *arena)
+{
+    struct adv_text out = adv_text_empty(SIZE_MAX);
+    if (!value) return NULL;
+    adv_text_append_bytes(&out, (const char[]){(char)WRITTEN}, 1);
+    write_value(&out, value);
+    json_decref(value);
+    const char *written = out.overflow ? NULL : adv_arena_copy(arena, out.data);
+    adv_text_free(&out);
+    return written;
+}
+
+json_t *adv_encode_written(const char *written)
+{
+    return json_string_nocheck(written);
 }
 
 char *adv_encode_text(json_t *root, size_t *text_bytes)

@@ -59,12 +59,47 @@ static void nothing_has_no_text(void **state)
     assert_int_equal(bytes, 0);
 }
 
+/* A tree with a part that was written ahead has the text of the whole tree. */
+static void what_was_written_ahead_stands_where_it_belongs(void **state)
+{
+    (void)state;
+    struct adv_arena arena;
+    adv_arena_init(&arena, 1 << 20);
+    const char *row = adv_encode_ahead(json_pack("{s:f,s:[s,n]}", "a", 1.0 / 3, "b", "\"\x01"), &arena);
+    const char *word = adv_encode_ahead(json_string(""), &arena);
+    assert_non_null(row);
+    assert_non_null(word);
+    size_t bytes = 0;
+    char *text = adv_encode_text(json_pack("{s:[o,o,s],s:i}", "rows", adv_encode_written(row),
+                                           adv_encode_written(word), "last", "after", 1),
+                                 &bytes);
+    assert_string_equal(text, "{\"rows\":[{\"a\":0.333333333333,\"b\":[\"\\\"\\u0001\",null]},\"\",\"last\"],"
+                              "\"after\":1}");
+    assert_int_equal(bytes, strlen(text));
+    free(text);
+    adv_arena_free(&arena);
+}
+
+/* Of a value that could not be made, or for which the arena is too small, there is no text. */
+static void without_memory_nothing_is_written_ahead(void **state)
+{
+    (void)state;
+    struct adv_arena arena;
+    adv_arena_init(&arena, 16);
+    assert_null(adv_encode_ahead(NULL, &arena));
+    assert_null(adv_encode_ahead(json_string("longer than the memory there is"), &arena));
+    assert_non_null(adv_encode_ahead(json_string("short"), &arena));
+    adv_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_that_of_jansson),
         cmocka_unit_test(numbers_are_those_of_jansson),
         cmocka_unit_test(nothing_has_no_text),
+        cmocka_unit_test(what_was_written_ahead_stands_where_it_belongs),
+        cmocka_unit_test(without_memory_nothing_is_written_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,8 @@ static adv_code tell_changes(const struct adv_teller *teller, const struct adv_s
                             result->baseline_reread, teller->arena, changes, teller->err);
 }
 
-/* The ranked plans, told and written by two threads. */
+/* The plans of an answer, told and written by two threads: the ranked, then the points of the front and the
+ * near misses. */
 struct telling {
     const struct adv_teller *teller;
     struct adv_advise_answer *answer;
@@ -43,16 +44,26 @@ struct telling {
     } ahead[ADV_IN_ORDER_SLOTS];
 };
 
-/* A ranked plan of which all is told. */
+static bool is_ranked(const struct telling *telling, int which)
+{
+    return which < telling->answer->result->found_count;
+}
+
+/* Of ranked plans beside a baseline the way there is told, too, for which the budget is asked: finish_one. */
+static bool is_finished_later(const struct telling *telling, int which)
+{
+    return is_ranked(telling, which) && telling->answer->result->has_baseline;
+}
+
+/* A plan of which all is told. */
 static adv_code write_one(const struct telling *telling, const struct adv_teller *teller, int which)
 {
     struct adv_told_plan *told = &telling->answer->ranked[which];
-    told->written = adv_encode_ranked(telling->answer, which, teller->arena);
+    told->written = adv_encode_told(telling->answer, which, teller->arena);
     return told->written ? ADV_OK : adv_answer_no_memory(teller->err);
 }
 
-/* All of a ranked plan but the way to it from a baseline, for which the budget is asked: finish_one. */
-static adv_code tell_one(const struct telling *telling, const struct adv_teller *teller, int which)
+static adv_code tell_plan(const struct telling *telling, const struct adv_teller *teller, int which)
 {
     const struct adv_search_result *result = telling->answer->result;
     const struct adv_plan *plan = &result->found[which].plan;
@@ -65,7 +76,27 @@ static adv_code tell_one(const struct telling *telling, const struct adv_teller 
     if (code != ADV_OK) return code;
     adv_why_explain(teller->request, teller->constants, result, which, told->ledger, why);
     told->why = why;
-    return result->has_baseline ? ADV_OK : write_one(telling, teller, which);
+    return ADV_OK;
+}
+
+/* A point of the front or a near miss: as it was priced, without advice. */
+static adv_code tell_point(const struct telling *telling, const struct adv_teller *teller, int which)
+{
+    const struct adv_search_result *result = telling->answer->result;
+    const int point = which - result->found_count, near = point - result->pareto_count;
+    const struct adv_candidate *candidate =
+        near < 0 ? &result->pareto[point] : &result->near_misses[near].candidate;
+    struct adv_told_plan *told = &telling->answer->ranked[which];
+    told->estimate = &candidate->estimate;
+    return adv_tell_config(teller, &candidate->plan, &told->config);
+}
+
+static adv_code tell_one(const struct telling *telling, const struct adv_teller *teller, int which)
+{
+    const adv_code code =
+        is_ranked(telling, which) ? tell_plan(telling, teller, which) : tell_point(telling, teller, which);
+    if (code != ADV_OK || is_finished_later(telling, which)) return code;
+    return write_one(telling, teller, which);
 }
 
 static void tell_ahead(void *context, int worker, int slot, int item)
@@ -85,7 +116,7 @@ static bool finish_one(struct telling *telling, int item)
 {
     const struct adv_teller *teller = telling->teller;
     const struct adv_search_result *result = telling->answer->result;
-    if (telling->code != ADV_OK || !result->has_baseline) return telling->code == ADV_OK;
+    if (telling->code != ADV_OK || !is_finished_later(telling, item)) return telling->code == ADV_OK;
     telling->code = tell_changes(teller, result, &result->found[item], &telling->answer->ranked[item]);
     if (telling->code == ADV_OK) telling->code = write_one(telling, teller, item);
     return telling->code == ADV_OK;
@@ -117,12 +148,12 @@ static bool take_told(void *context, int slot, int item)
     return tell_now(telling, item); /* to say what is wrong */
 }
 
-static adv_code tell_ranked(const struct adv_teller *teller, struct adv_advise_answer *answer)
+static adv_code tell_all(const struct adv_teller *teller, int count, struct adv_advise_answer *answer)
 {
     struct telling telling = {
         .teller = teller, .answer = answer, .searched = ranked_are_searched(answer), .code = ADV_OK};
     struct adv_in_order job = {.context = &telling,
-                               .count = answer->result->found_count,
+                               .count = count,
                                .work = tell_ahead,
                                .take = take_told,
                                .direct = tell_now,
@@ -133,27 +164,12 @@ static adv_code tell_ranked(const struct adv_teller *teller, struct adv_advise_a
     return telling.code;
 }
 
-/* A point of the front or a near miss: as it was priced, without advice. */
-static adv_code tell_point(const struct adv_teller *teller, const struct adv_candidate *candidate,
-                           struct adv_told_plan *told)
-{
-    told->estimate = &candidate->estimate;
-    return adv_tell_config(teller, &candidate->plan, &told->config);
-}
-
-static adv_code tell_others(const struct adv_teller *teller, struct adv_advise_answer *answer)
+static adv_code tell_baseline(const struct adv_teller *teller, struct adv_advise_answer *answer)
 {
     const struct adv_search_result *result = answer->result;
-    adv_code code = ADV_OK;
-    for (int i = 0; i < result->pareto_count && code == ADV_OK; i++) {
-        if (adv_budget_over(teller->request->budget)) return adv_budget_refuse(teller->err);
-        code = tell_point(teller, &result->pareto[i], &answer->pareto[i]);
-    }
-    for (int i = 0; i < result->near_count && code == ADV_OK; i++)
-        code = tell_point(teller, &result->near_misses[i].candidate, &answer->near_misses[i]);
-    if (code != ADV_OK || !result->has_baseline) return code;
+    if (!result->has_baseline) return ADV_OK;
     const struct adv_plan *baseline = &result->baseline.plan;
-    code = adv_tell_estimate(teller, baseline, &answer->baseline);
+    adv_code code = adv_tell_estimate(teller, baseline, &answer->baseline);
     if (code == ADV_OK)
         code = adv_tell_advice(teller, baseline, result->baseline_reread, false, &answer->baseline);
     answer->baseline.config = &teller->request->baseline_config;
@@ -181,8 +197,8 @@ static adv_code explain(struct adv_answer_job *job, const struct adv_constants *
     if (!answer->ranked) return adv_answer_no_memory(job->err);
     answer->pareto = answer->ranked + result->found_count;
     answer->near_misses = answer->pareto + result->pareto_count;
-    adv_code code = tell_ranked(&teller, answer);
-    if (code == ADV_OK) code = tell_others(&teller, answer);
+    adv_code code = tell_all(&teller, count, answer);
+    if (code == ADV_OK) code = tell_baseline(&teller, answer);
     if (code == ADV_OK) code = tell_sensitivities(&teller, answer);
     return code;
 }

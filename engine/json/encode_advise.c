@@ -87,7 +87,7 @@ static json_t *encode_change(const struct adv_changes *changes, const struct adv
                       ADV_F(change, gain_frac), ADV_F(change, own_gain_frac));
 }
 
-const char *adv_encode_ranked(const struct adv_advise_answer *answer, int which, struct adv_arena *arena)
+static json_t *encode_ranked(const struct adv_advise_answer *answer, int which)
 {
     const struct adv_told_plan *plan = &answer->ranked[which];
     const struct adv_changes *changes = plan->changes;
@@ -98,7 +98,7 @@ const char *adv_encode_ranked(const struct adv_advise_answer *answer, int which,
     set_plan(row, &answer->request->cluster, plan);
     ADV_PUT(row, ADV_M("why", why), ADV_M_IF(changes, "gain_from_baseline_frac", changes->gain_frac),
             ADV_M("changes_from_baseline", list));
-    return adv_encode_ahead(row, arena);
+    return row;
 }
 
 /* A point of the front (`reason` is NULL) or a near miss: headline numbers and keys. */
@@ -111,6 +111,17 @@ static json_t *encode_point(const struct adv_told_plan *plan, const char *reason
         ADV_M("host_bytes_per_host", round(estimate->host_bytes_per_host)),
         ADV_M("fit_verdict", adv_fit_name(estimate->fit)), ADV_M("config", adv_encode_config(plan->config)),
         ADV_M("xla_flags", adv_encode_flags(plan->config)), ADV_M_IF(reason, "reason", reason));
+}
+
+const char *adv_encode_told(const struct adv_advise_answer *answer, int which, struct adv_arena *arena)
+{
+    const struct adv_search_result *result = answer->result;
+    const int near = which - result->found_count - result->pareto_count;
+    json_t *row =
+        which < result->found_count
+            ? encode_ranked(answer, which)
+            : encode_point(&answer->ranked[which], near < 0 ? NULL : result->near_misses[near].reason);
+    return adv_encode_ahead(row, arena);
 }
 
 static json_t *encode_search(const struct adv_advise_answer *answer)
@@ -131,9 +142,8 @@ json_t *adv_encode_advise(const struct adv_advise_answer *answer)
     const struct adv_cluster *cluster = &answer->request->cluster;
     const struct adv_search_result *result = answer->result;
     ADV_LIST(ranked, i, result->found_count, adv_encode_written(answer->ranked[i].written));
-    ADV_LIST(pareto, i, result->pareto_count, encode_point(&answer->pareto[i], NULL));
-    ADV_LIST(near_misses, i, result->near_count,
-             encode_point(&answer->near_misses[i], result->near_misses[i].reason));
+    ADV_LIST(pareto, i, result->pareto_count, adv_encode_written(answer->pareto[i].written));
+    ADV_LIST(near_misses, i, result->near_count, adv_encode_written(answer->near_misses[i].written));
     return ADV_OBJECT(
         ADV_M("model", adv_encode_model(&answer->request->model)),
         ADV_M("cluster", adv_encode_cluster(cluster)), ADV_M("ranked", ranked), ADV_M("pareto", pareto),

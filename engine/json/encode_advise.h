@@ -1,7 +1,7 @@
 /* encode_advise.h: the answer to an advise request, complete, and the same as JSON (api.md, POST /v1/advise).
  *
- * answer/ fills the struct, and lets each ranked plan be written where it was told; encoding reads the rest
- * once from top to bottom and computes nothing.
+ * answer/ fills the struct, and lets each plan be written where it was told; encoding reads the rest once
+ * from top to bottom and computes nothing.
  */
 #pragma once
 
@@ -21,22 +21,22 @@ struct adv_told_plan {
     const adv_err *warnings;
     const struct adv_why *why;
     const struct adv_changes *changes;
-    const char *written; /* by adv_encode_ranked; of ranked plans never NULL */
+    const char *written; /* by adv_encode_told; never NULL but of the baseline */
 };
 
 struct adv_advise_answer {
     const struct adv_catalog *catalog;
     const struct adv_advise_request *request;
     const struct adv_search_result *result;
-    struct adv_told_plan *ranked, *pareto, *near_misses; /* in the order and number of `result` */
+    struct adv_told_plan *ranked, *pareto, *near_misses; /* in the order and number of `result`, one array */
     struct adv_told_plan baseline;                       /* of result->has_baseline */
     const struct adv_sensitivities *sensitivities;       /* NULL: not asked for */
     const adv_err *warnings;                             /* of the request */
 };
 
-/* The ranked plan `which`, of which all is told, as text in the arena: so that several can be written at
- * once. NULL: out of memory. */
-const char *adv_encode_ranked(const struct adv_advise_answer *answer, int which, struct adv_arena *arena);
+/* Plan `which` of answer->ranked and those behind them, of which all is told, as text in the arena: so that
+ * several can be written at once. NULL: out of memory. */
+const char *adv_encode_told(const struct adv_advise_answer *answer, int which, struct adv_arena *arena);
 
 /* A new reference. elapsed_ms and evaluations_per_s are null: the engine has no clock. */
 json_t *adv_encode_advise(const struct adv_advise_answer *answer);

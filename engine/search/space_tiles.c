@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum {
     MEMO_ROWS = 96, /* shapes a search meets: context degrees x VMEM limits; later ones are tuned again */
@@ -42,7 +43,8 @@ struct adv_tile_memo {
     const struct adv_model *model;
     const struct adv_cluster *cluster;
     const struct adv_constants *constants;
-    pthread_mutex_t lock; /* of all below */
+    atomic_int attention_known, experts_known; /* rows before these are tuned and read without the lock */
+    pthread_mutex_t lock;                      /* of all below */
     pthread_cond_t tuned;
     int attention_count, expert_count;
     struct attention_row attention[MEMO_ROWS];
@@ -220,6 +222,9 @@ static struct attention_row attention_row(struct adv_tile_memo *memo, const stru
                                           const struct adv_plan *plan)
 {
     struct attention_row *row = NULL, own = {.key = *key, .tuned = true};
+    const int known = atomic_load_explicit(&memo->attention_known, memory_order_acquire);
+    for (int i = 0; i < known; i++)
+        if (same_attention(&memo->attention[i].key, key)) return memo->attention[i];
     (void)pthread_mutex_lock(&memo->lock);
     for (int i = 0; i < memo->attention_count && !row; i++)
         if (same_attention(&memo->attention[i].key, key)) row = &memo->attention[i];
@@ -238,6 +243,9 @@ static struct attention_row attention_row(struct adv_tile_memo *memo, const stru
     if (!row) return own;
     (void)pthread_mutex_lock(&memo->lock);
     *row = own;
+    int tuned = atomic_load_explicit(&memo->attention_known, memory_order_relaxed);
+    while (tuned < memo->attention_count && memo->attention[tuned].tuned) tuned++;
+    atomic_store_explicit(&memo->attention_known, tuned, memory_order_release);
     (void)pthread_cond_broadcast(&memo->tuned);
     (void)pthread_mutex_unlock(&memo->lock);
     return own;
@@ -360,6 +368,9 @@ static bool same_experts(const struct expert_key *a, const struct expert_key *b)
 static struct expert_row expert_row(struct adv_tile_memo *memo, const struct expert_key *key)
 {
     struct expert_row *row = NULL, own = {.key = *key, .tuned = true};
+    const int known = atomic_load_explicit(&memo->experts_known, memory_order_acquire);
+    for (int i = 0; i < known; i++)
+        if (same_experts(&memo->experts[i].key, key)) return memo->experts[i];
     (void)pthread_mutex_lock(&memo->lock);
     for (int i = 0; i < memo->expert_count && !row; i++)
         if (same_experts(&memo->experts[i].key, key)) row = &memo->experts[i];
@@ -378,6 +389,9 @@ static struct expert_row expert_row(struct adv_tile_memo *memo, const struct exp
     if (!row) return own;
     (void)pthread_mutex_lock(&memo->lock);
     *row = own;
+    int tuned = atomic_load_explicit(&memo->experts_known, memory_order_relaxed);
+    while (tuned < memo->expert_count && memo->experts[tuned].tuned) tuned++;
+    atomic_store_explicit(&memo->experts_known, tuned, memory_order_release);
     (void)pthread_cond_broadcast(&memo->tuned);
     (void)pthread_mutex_unlock(&memo->lock);
     return own;

@@ -46,11 +46,10 @@ static bool is_above_cutoff(const struct adv_search_run *run, int family)
     return run->request->objective != ADV_OBJECTIVE_HBM && run->least[family] > run->cutoff;
 }
 
-/* The family's plan, and its weights' bytes. */
-static bool is_too_big(const struct bounding *bounding, int family, struct adv_plan *plan, double *bytes)
+/* By the weights of a plan, which do not depend on its tiles. */
+static bool is_too_big(const struct bounding *bounding, const struct adv_plan *plan, double *bytes)
 {
     const struct adv_search_run *run = bounding->run;
-    adv_space_plan(&run->space, &run->space.families[family], plan);
     *bytes = adv_bound_hbm_bytes_per_device(plan, &bounding->params) *
              (1.0 + run->pricer.constants->hbm_correction_frac);
     return *bytes > run->request->cluster.chip.hbm_usable_bytes_per_device;
@@ -76,7 +75,9 @@ static struct looked look_at(const struct bounding *bounding, struct adv_pricer 
     struct looked looked = {.verdict = TOO_BIG};
     struct adv_plan plan;
     struct adv_estimate estimate;
-    if (is_too_big(bounding, family, &plan, &looked.bytes)) return looked;
+    const struct adv_space *space = &bounding->run->space;
+    adv_space_plan(space, &space->families[family], &plan);
+    if (is_too_big(bounding, &plan, &looked.bytes)) return looked;
     adv_remat_relax(&bounding->run->open, &plan);
     looked.verdict = adv_price(pricer, &plan, &estimate) ? BOUNDED : UNKNOWN;
     if (looked.verdict == BOUNDED) looked.bound = bound_by_price(pricer, &estimate, family);
@@ -175,11 +176,15 @@ static bool bound_now(void *context, int item)
 /* Whether a family will be bounded, as far as its weights and its forerunners tell. */
 static bool will_be_bounded(const struct bounding *bounding, int family)
 {
-    struct adv_plan plan;
+    const struct adv_space *space = &bounding->run->space;
+    const struct adv_family *of = &space->families[family];
     double bytes;
     if (is_above_cutoff(bounding->run, family)) return false;
-    const int by = bounding->run->space.families[family].bounded_by;
-    return (by >= 0 && will_be_bounded(bounding, by)) || !is_too_big(bounding, family, &plan, &bytes);
+    if (of->bounded_by >= 0 && will_be_bounded(bounding, of->bounded_by)) return true;
+    struct adv_plan plan = space->base;
+    adv_space_write_mesh(space, of, &plan);
+    adv_space_write_batch(space, of, &plan);
+    return !is_too_big(bounding, &plan, &bytes);
 }
 
 static void bound_ahead(void *context, int worker, int slot, int item)

@@ -10,16 +10,24 @@ struct line {
     struct adv_crew *crew;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int taken, claimed; /* items before these were taken, are taken up */
-    bool ready[ADV_IN_ORDER_SLOTS];
+    int taken;       /* items before this one were taken */
+    int first, next; /* ahead of the caller's item: those from `first` to before `next` were taken up */
+    enum { UNTOUCHED, TAKEN_UP, READY } state[ADV_IN_ORDER_SLOTS];
     bool stopping;
 };
 
-/* The next item ahead, -1 when there is no slot or no item. The line is locked. */
+/* The next item ahead, or, behind the last, the one before the first; -1 when there is no slot or no item.
+ * The line is locked. */
 static int claim(struct line *line)
 {
-    const bool room = line->claimed < line->job->count && line->claimed - line->taken < ADV_IN_ORDER_SLOTS;
-    return room && !line->stopping ? line->claimed++ : -1;
+    int item = -1;
+    if (line->stopping) return item;
+    if (line->next < line->job->count && line->next - line->taken < ADV_IN_ORDER_SLOTS)
+        item = line->next++;
+    else if (line->next == line->job->count && line->first - 1 > line->taken)
+        item = --line->first;
+    if (item >= 0) line->state[item % ADV_IN_ORDER_SLOTS] = TAKEN_UP;
+    return item;
 }
 
 /* Works on an item that was claimed. The line is locked before and after. */
@@ -29,7 +37,7 @@ static void work_ahead(struct line *line, int worker, int item)
     (void)pthread_mutex_unlock(&line->lock);
     line->job->work(line->job->context, worker, slot, item);
     (void)pthread_mutex_lock(&line->lock);
-    line->ready[slot] = true;
+    line->state[slot] = READY;
     (void)pthread_cond_broadcast(&line->changed);
 }
 
@@ -37,8 +45,9 @@ static void help(void *context)
 {
     struct line *line = context;
     (void)pthread_mutex_lock(&line->lock);
-    while (!line->stopping && line->claimed < line->job->count && !adv_crew_crowded(line->crew)) {
+    while (!line->stopping && !adv_crew_crowded(line->crew)) {
         const int item = claim(line);
+        if (item < 0 && line->next == line->job->count) break;
         if (item < 0)
             (void)pthread_cond_wait(&line->changed, &line->lock);
         else
@@ -64,15 +73,15 @@ static bool step(struct line *line)
 {
     const struct adv_in_order *job = line->job;
     const int item = line->taken, slot = item % ADV_IN_ORDER_SLOTS;
-    const bool untouched = line->claimed == item;
-    if (!untouched && !line->ready[slot]) {
+    const bool untouched = line->state[slot] == UNTOUCHED;
+    if (line->state[slot] == TAKEN_UP) {
         const int ahead = claim(line);
         if (ahead < 0) return wait_for_change(line);
         work_ahead(line, 0, ahead);
         return true;
     }
-    line->ready[slot] = false;
-    line->claimed += untouched;
+    line->state[slot] = UNTOUCHED;
+    line->next += untouched && line->next == item;
     (void)pthread_mutex_unlock(&line->lock);
     const bool more = untouched ? job->direct(job->context, item) : job->take(job->context, slot, item);
     (void)pthread_mutex_lock(&line->lock);
@@ -83,7 +92,7 @@ static bool step(struct line *line)
 
 void adv_in_order_run(struct adv_in_order *job, struct adv_crew *crew)
 {
-    struct line line = {.job = job, .crew = crew};
+    struct line line = {.job = job, .crew = crew, .first = job->ahead_from, .next = job->ahead_from};
     struct adv_crew_task task = {.run = help, .context = &line};
     pthread_condattr_t monotonic;
     (void)pthread_mutex_init(&line.lock, NULL);

@@ -3,8 +3,9 @@
  *
  * The caller's thread does the item that is next in order (`direct`), or takes what is ready of it (`take`).
  * While a helper is at that item, and in the helper's thread, items ahead are worked on (`work`), each in a
- * slot that is its own until it was taken. So `direct` and `take` see the items in order, one at a time;
- * without a helper every item is done by `direct`.
+ * slot that is its own until it was taken. Where neighbours have much in common, each thread gets a stretch
+ * of its own (`ahead_from`). So `direct` and `take` see the items in order, one at a time; without a helper
+ * every item is done by `direct`.
  */
 #pragma once
 
@@ -17,6 +18,8 @@ enum { ADV_IN_ORDER_SLOTS = 16, ADV_IN_ORDER_WORKERS = 2 }; /* workers: 0 the ca
 struct adv_in_order {
     void *context;
     int count;
+    int ahead_from; /* the item with which a helper starts, to go on to the last and then back from this one;
+                       0 in a job of more items than slots */
     void (*work)(void *context, int worker, int slot, int item);
     bool (*take)(void *context, int slot, int item); /* false: nothing after this item is wanted */
     bool (*direct)(void *context, int item);         /* the same */

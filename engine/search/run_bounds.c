@@ -7,9 +7,10 @@
 #include "engine/rank/rank.h"
 #include "engine/search/run.h"
 
-/* Families that a thread takes up at once: neighbours have much in common that is worked out once, and the
- * threads should be done at the same time. */
-enum { CHUNKS = 8, LEAST_CHUNK = 32 };
+/* Families that a thread takes up at once, and in which of eight parts of them a helper starts: neighbours
+ * have much in common that is worked out once by each thread, the first ones cost most, and the threads
+ * should be done at the same time. */
+enum { CHUNKS = ADV_IN_ORDER_SLOTS, LEAST_CHUNK = 32, AHEAD_FROM_EIGHTHS = 3 };
 
 /* The verdict on a family by itself, without others. */
 enum verdict { LEFT_OUT, TOO_BIG, UNKNOWN, BOUNDED };
@@ -233,7 +234,8 @@ static bool is_given_up(void *context)
 int adv_run_bound(struct adv_search_run *run)
 {
     const int count = run->space.families_count;
-    const int chunk = count / CHUNKS > LEAST_CHUNK ? count / CHUNKS : LEAST_CHUNK;
+    const int even = (count + CHUNKS - 1) / CHUNKS, chunk = even > LEAST_CHUNK ? even : LEAST_CHUNK;
+    const int chunks = (count + chunk - 1) / chunk;
     struct bounding bounding = {
         .run = run,
         .params = adv_model_params(&run->request->model),
@@ -241,7 +243,8 @@ int adv_run_bound(struct adv_search_run *run)
         .least_bytes = (double)INFINITY,
         .chunk = chunk,
         .looked = run->workers ? calloc((size_t)count + 1, sizeof *bounding.looked) : NULL,
-        .job = {.count = (count + chunk - 1) / chunk,
+        .job = {.count = chunks,
+                .ahead_from = (AHEAD_FROM_EIGHTHS * chunks + 7) / 8,
                 .work = bound_ahead,
                 .take = take_bounds,
                 .direct = bound_now,

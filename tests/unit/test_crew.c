@@ -130,13 +130,34 @@ static bool is_over(void *context)
     return ((struct sums *)context)->over;
 }
 
-static void run_sums(struct sums *sums, struct adv_crew *crew, int last)
+/* Of some items, with a helper that starts at `ahead_from`, none after `last`. */
+static void run_sums(struct sums *sums, struct adv_crew *crew, int items, int ahead_from, int last)
 {
     memset(sums, 0, sizeof *sums);
     sums->last = last;
-    struct adv_in_order job = {
-        .context = sums, .count = ITEMS, .work = work, .take = take, .direct = direct, .over = is_over};
+    struct adv_in_order job = {.context = sums,
+                               .count = items,
+                               .ahead_from = ahead_from,
+                               .work = work,
+                               .take = take,
+                               .direct = direct,
+                               .over = is_over};
     adv_in_order_run(&job, crew);
+}
+
+/* Returns how many were worked on ahead. */
+static long expect_same_sums(struct adv_crew *crew, int items, int ahead_from, int last)
+{
+    struct sums alone, helped;
+    run_sums(&alone, NULL, items, ahead_from, last);
+    run_sums(&helped, crew, items, ahead_from, last);
+    const int count = last < 0 ? items : last + 1;
+    assert_int_equal(alone.count, count);
+    assert_int_equal(helped.count, count);
+    assert_int_equal(alone.total, helped.total);
+    for (int k = 0; k < count; k++) assert_int_equal(helped.seen[k], k);
+    assert_int_equal(atomic_load(&alone.ahead), 0);
+    return atomic_load(&helped.ahead);
 }
 
 static void items_are_taken_in_order_whoever_did_them(void **state)
@@ -148,20 +169,28 @@ static void items_are_taken_in_order_whoever_did_them(void **state)
     static const int lasts[] = {-1, 0, 1, 17, ITEMS - 1};
     long ahead = 0;
     for (int repeat = 0; repeat < 20; repeat++) {
-        for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++) {
-            struct sums alone, helped;
-            run_sums(&alone, NULL, lasts[i]);
-            run_sums(&helped, crew, lasts[i]);
-            const int count = lasts[i] < 0 ? ITEMS : lasts[i] + 1;
-            assert_int_equal(alone.count, count);
-            assert_int_equal(helped.count, count);
-            assert_int_equal(alone.total, helped.total);
-            for (int k = 0; k < count; k++) assert_int_equal(helped.seen[k], k);
-            assert_int_equal(atomic_load(&alone.ahead), 0);
-            ahead += atomic_load(&helped.ahead);
-        }
+        for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++)
+            ahead += expect_same_sums(crew, ITEMS, 0, lasts[i]);
     }
     assert_true(ahead > 0); /* the helper did come */
+    adv_crew_leave(crew);
+    adv_crew_stop(crew);
+}
+
+static void a_helper_may_start_with_any_item(void **state)
+{
+    (void)state;
+    struct adv_crew *crew = adv_crew_start(2, 0);
+    assert_non_null(crew);
+    adv_crew_enter(crew);
+    long ahead = 0;
+    for (int items = 0; items <= ADV_IN_ORDER_SLOTS; items++) {
+        for (int from = 0; from <= items; from++) {
+            ahead += expect_same_sums(crew, items, from, -1);
+            if (items > 0) ahead += expect_same_sums(crew, items, from, items / 2);
+        }
+    }
+    assert_true(ahead > 0);
     adv_crew_leave(crew);
     adv_crew_stop(crew);
 }
@@ -172,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_helper_is_lent_while_one_is_idle),
         cmocka_unit_test(nobody_is_lent_where_all_processors_are_at_work),
         cmocka_unit_test(items_are_taken_in_order_whoever_did_them),
+        cmocka_unit_test(a_helper_may_start_with_any_item),
     };
     return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

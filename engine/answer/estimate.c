@@ -196,9 +196,9 @@ adv_code adv_tell_estimate(const struct adv_teller *teller, const struct adv_pla
                            struct adv_told_plan *told)
 {
     const struct adv_advise_request *request = teller->request;
-    struct adv_estimate *estimate = adv_arena_alloc(teller->arena, sizeof *estimate);
-    struct adv_ledger *ledger = adv_arena_alloc(teller->arena, sizeof *ledger);
-    adv_err *warnings = told->config ? adv_arena_alloc(teller->arena, sizeof *warnings) : NULL;
+    struct adv_estimate *estimate = adv_arena_bare(teller->arena, sizeof *estimate);
+    struct adv_ledger *ledger = adv_arena_bare(teller->arena, sizeof *ledger);
+    adv_err *warnings = told->config ? adv_arena_bare(teller->arena, sizeof *warnings) : NULL;
     if (!estimate || !ledger || (told->config && !warnings)) return adv_answer_no_memory(teller->err);
     const struct adv_estimate_input input = {&request->model, &request->cluster, teller->constants, plan,
                                              ADV_FLOPS_CAUSAL_HALF};
@@ -223,7 +223,7 @@ adv_code adv_tell_advice(const struct adv_teller *teller, const struct adv_plan 
     const struct adv_advise_request *request = teller->request;
     const struct adv_estimate_input input = {&request->model, &request->cluster, teller->constants, plan,
                                              ADV_FLOPS_CAUSAL_HALF};
-    struct adv_advice_list *advice = adv_arena_alloc(teller->arena, sizeof *advice);
+    struct adv_advice_list *advice = adv_arena_bare(teller->arena, sizeof *advice);
     struct adv_reread *own = reread ? NULL : adv_arena_alloc(teller->arena, sizeof *own);
     if (!advice || (!reread && !own)) return adv_answer_no_memory(teller->err);
     if (own) {
@@ -240,9 +240,9 @@ adv_code adv_answer_estimate(struct adv_answer_job *job)
 {
     struct adv_arena *arena = &job->arena;
     struct adv_estimate_request *request = adv_arena_alloc(arena, sizeof *request);
-    struct adv_estimate *estimate = adv_arena_alloc(arena, sizeof *estimate);
-    struct adv_ledger *ledger = adv_arena_alloc(arena, sizeof *ledger);
-    struct adv_advice_list *advice = adv_arena_alloc(arena, sizeof *advice);
+    struct adv_estimate *estimate = adv_arena_bare(arena, sizeof *estimate);
+    struct adv_ledger *ledger = adv_arena_bare(arena, sizeof *ledger);
+    struct adv_advice_list *advice = adv_arena_bare(arena, sizeof *advice);
     struct adv_reread *reread = adv_arena_alloc(arena, sizeof *reread);
     if (!request || !estimate || !ledger || !advice || !reread) return adv_answer_no_memory(job->err);
     adv_code code =

@@ -28,18 +28,19 @@ static struct adv_arena_block *add_block(struct adv_arena *arena, size_t bytes)
 {
     size_t capacity = arena->first_bytes ? arena->first_bytes : FIRST_BLOCK_BYTES;
     if (arena->blocks) capacity = 2 * arena->blocks->capacity_bytes;
-    if (capacity > MOST_BLOCK_BYTES) capacity = MOST_BLOCK_BYTES; /* zeroing memory that nobody asked for */
+    if (capacity > MOST_BLOCK_BYTES) capacity = MOST_BLOCK_BYTES;
     if (capacity < bytes) capacity = bytes;
-    struct adv_arena_block *block = calloc(1, sizeof *block + capacity);
+    struct adv_arena_block *block = malloc(sizeof *block + capacity);
     if (!block) return NULL;
     block->capacity_bytes = capacity;
+    block->used_bytes = 0;
     arena->held_bytes += capacity;
     block->next = arena->blocks;
     arena->blocks = block;
     return block;
 }
 
-void *adv_arena_alloc(struct adv_arena *arena, size_t bytes)
+void *adv_arena_bare(struct adv_arena *arena, size_t bytes)
 {
     const size_t align = alignof(max_align_t);
     if (bytes <= arena->limit_bytes) bytes = (bytes + align - 1) / align * align;
@@ -54,6 +55,12 @@ void *adv_arena_alloc(struct adv_arena *arena, size_t bytes)
     block->used_bytes += bytes;
     arena->used_bytes += bytes;
     return memory;
+}
+
+void *adv_arena_alloc(struct adv_arena *arena, size_t bytes)
+{
+    void *memory = adv_arena_bare(arena, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 void *adv_arena_array(struct adv_arena *arena, size_t count, size_t element_bytes)
@@ -92,7 +99,7 @@ void *adv_arena_grow(struct adv_arena *arena, void *memory, size_t old_count, si
 char *adv_arena_copy(struct adv_arena *arena, const char *text)
 {
     size_t bytes = strlen(text) + 1;
-    char *copy = adv_arena_alloc(arena, bytes);
+    char *copy = adv_arena_bare(arena, bytes);
     if (copy) memcpy(copy, text, bytes);
     return copy;
 }

@@ -1,8 +1,7 @@
 /* arena.h: all memory of one request, given back in one call.
  *
  * Blocks are chained and doubled up to 1 MiB, beyond which they are as large as what is asked; the total is
- * capped, so a request cannot take the machine down. Memory is zeroed. Not thread safe: one arena belongs to
- * one request.
+ * capped, so a request cannot take the machine down. Not thread safe: one arena belongs to one request.
  */
 #pragma once
 
@@ -25,6 +24,9 @@ void adv_arena_init(struct adv_arena *arena, size_t limit_bytes);
 
 /* Zeroed memory aligned for any type, or NULL when the cap or the system's memory is exhausted. */
 void *adv_arena_alloc(struct adv_arena *arena, size_t bytes);
+
+/* The same without zeroing, for large things that are written before they are read. */
+void *adv_arena_bare(struct adv_arena *arena, size_t bytes);
 
 /* Like adv_arena_alloc for `count` elements; NULL also when the product overflows. */
 void *adv_arena_array(struct adv_arena *arena, size_t count, size_t element_bytes);

@@ -36,7 +36,7 @@ struct bounding {
     const struct adv_family *smallest;
     struct adv_in_order job;
     int chunk;             /* families */
-    struct looked *looked; /* of each family, where it was looked at ahead */
+    struct looked *looked; /* of each family, set where it was looked at ahead */
     struct ahead ahead[ADV_IN_ORDER_SLOTS];
 };
 
@@ -242,7 +242,7 @@ int adv_run_bound(struct adv_search_run *run)
         .most = run->pricer.evaluated + (run->pricer.budget - run->pricer.evaluated + 1) / 2,
         .least_bytes = (double)INFINITY,
         .chunk = chunk,
-        .looked = run->workers ? calloc((size_t)count + 1, sizeof *bounding.looked) : NULL,
+        .looked = run->workers ? malloc(((size_t)count + 1) * sizeof *bounding.looked) : NULL,
         .job = {.count = chunks,
                 .ahead_from = (AHEAD_FROM_EIGHTHS * chunks + 7) / 8,
                 .work = bound_ahead,

@@ -231,9 +231,9 @@ static void solve_all(struct adv_search_run *run, int priced, int count)
 static bool make_room(struct adv_search_run *run)
 {
     size_t room = (size_t)(run->space.families_count > 0 ? run->space.families_count : 1);
-    run->bounds = adv_arena_array(run->arena, room, sizeof *run->bounds);
-    run->scratch = adv_arena_array(run->arena, room, sizeof *run->scratch);
-    run->least = adv_arena_array(run->arena, room, sizeof *run->least);
+    run->bounds = adv_arena_bare(run->arena, room * sizeof *run->bounds);
+    run->scratch = adv_arena_bare(run->arena, room * sizeof *run->scratch);
+    run->least = adv_arena_bare(run->arena, room * sizeof *run->least);
     if (!run->bounds || !run->scratch || !run->least) return false;
     for (size_t i = 0; i < room; i++) run->least[i] = -(double)INFINITY;
     return true;

@@ -78,7 +78,7 @@ static void join(struct building *building, struct adv_arena *arena)
     }
     if (building->over) return;
     const int room = all.count < building->most ? all.count : building->most;
-    space->families = adv_arena_array(arena, (size_t)room, sizeof *space->families);
+    space->families = adv_arena_bare(arena, (size_t)room * sizeof *space->families);
     for (int p = 0; p < building->job.count; p++) {
         struct adv_walked *part = &building->parts[p];
         const int before = space->families_count;

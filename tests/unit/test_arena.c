@@ -76,12 +76,35 @@ static void more_than_the_cap_is_not_adopted(void **state)
     adv_arena_free(&arena);
 }
 
+static void all_but_bare_memory_is_zeroed(void **state)
+{
+    (void)state;
+    for (int repeat = 0; repeat < 3; repeat++) { /* in memory that was used before */
+        struct adv_arena arena;
+        adv_arena_init(&arena, LIMIT_BYTES);
+        unsigned char *bare = adv_arena_bare(&arena, PIECE_BYTES);
+        assert_non_null(bare);
+        memset(bare, 0xff, PIECE_BYTES);
+        for (int i = 0; i < PIECES; i++) {
+            unsigned char *piece =
+                i % 2 ? adv_arena_alloc(&arena, PIECE_BYTES) : adv_arena_array(&arena, 1, PIECE_BYTES);
+            assert_non_null(piece);
+            for (int k = 0; k < PIECE_BYTES; k++) assert_int_equal(piece[k], 0);
+            memset(piece, 0xff, PIECE_BYTES);
+        }
+        assert_int_equal(arena.used_bytes, (1 + PIECES) * PIECE_BYTES);
+        assert_null(adv_arena_bare(&arena, LIMIT_BYTES));
+        adv_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adopted_memory_stays_where_it_is_and_counts),
         cmocka_unit_test(an_empty_arena_adopts_and_is_adopted),
         cmocka_unit_test(more_than_the_cap_is_not_adopted),
+        cmocka_unit_test(all_but_bare_memory_is_zeroed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,15 +113,23 @@ static json_t *encode_point(const struct adv_told_plan *plan, const char *reason
         ADV_M("xla_flags", adv_encode_flags(plan->config)), ADV_M_IF(reason, "reason", reason));
 }
 
-const char *adv_encode_told(const struct adv_advise_answer *answer, int which, struct adv_arena *arena)
+static json_t *encode_row(const struct adv_advise_answer *answer, int which)
 {
     const struct adv_search_result *result = answer->result;
     const int near = which - result->found_count - result->pareto_count;
-    json_t *row =
-        which < result->found_count
-            ? encode_ranked(answer, which)
-            : encode_point(&answer->ranked[which], near < 0 ? NULL : result->near_misses[near].reason);
-    return adv_encode_ahead(row, arena);
+    if (which < result->found_count) return encode_ranked(answer, which);
+    return encode_point(&answer->ranked[which], near < 0 ? NULL : result->near_misses[near].reason);
+}
+
+const char *adv_encode_told(const struct adv_advise_answer *answer, int which, struct adv_arena *arena)
+{
+    struct adv_arena values;
+    adv_arena_init(&values, arena->limit_bytes);
+    adv_json_keep_in(&values);
+    const char *written = adv_encode_ahead(encode_row(answer, which), arena);
+    adv_json_keep_in(NULL);
+    adv_arena_free(&values);
+    return written;
 }
 
 static json_t *encode_search(const struct adv_advise_answer *answer)

@@ -75,9 +75,7 @@ json_t *adv_encode_cluster(const struct adv_cluster *cluster);
 const char *adv_encode_attention(const struct adv_layer *layer);
 
 /* A value that is written before the tree which it belongs to, maybe on another thread: a string of the
- * arena, to be passed to adv_encode_written. Takes over the reference to `value` (also on failure). NULL: out
- * of memory.
- */
+ * arena, to be passed to adv_encode_written. NULL: out of memory, or `value` is NULL. */
 const char *adv_encode_ahead(json_t *value, struct adv_arena *arena);
 
 /* Stands for that value in the tree: only adv_encode_text can read it. A new reference. */

@@ -132,7 +132,6 @@ const char *adv_encode_ahead(json_t *value, struct adv_arena *arena)
     if (!value) return NULL;
     adv_text_append_bytes(&out, (const char[]){(char)WRITTEN}, 1);
     write_value(&out, value);
-    json_decref(value);
     const char *written = out.overflow ? NULL : adv_arena_copy(arena, out.data);
     adv_text_free(&out);
     return written;

@@ -15,17 +15,28 @@ enum { PIECE_BYTES = 64 };
  * times). What is refused nevertheless is not the buffer of a word: that refusal the library understands. */
 enum { SPARE_BYTES_PER_LAST_BYTE = 256, SPARE_BYTES_PER_BYTE = 24, SPARE_BYTES_AT_LEAST = 1024 };
 
-/* The reading that is under way on this thread. */
+/* The reading that is under way on this thread, and where the thread keeps the values it makes. */
 struct reading {
     const char *text, *text_end;
     char *spare, *spare_free, *spare_end;
     bool failed;
+    struct adv_arena *kept_in; /* NULL: values are given back one by one */
 };
 static _Thread_local struct reading reading;
 
+void adv_json_keep_in(struct adv_arena *arena)
+{
+    reading.kept_in = arena;
+}
+
+static void *memory_of(size_t bytes)
+{
+    return reading.kept_in ? adv_arena_bare(reading.kept_in, bytes) : malloc(bytes);
+}
+
 static void *take(size_t bytes)
 {
-    void *memory = reading.failed ? NULL : malloc(bytes);
+    void *memory = reading.failed ? NULL : memory_of(bytes);
     if (memory || !reading.spare) return memory;
     reading.failed = true;
     const size_t rounded =
@@ -39,7 +50,7 @@ static void *take(size_t bytes)
 static void give(void *memory)
 {
     if (reading.spare && (char *)memory >= reading.spare && (char *)memory < reading.spare_end) return;
-    free(memory);
+    if (!reading.kept_in) free(memory);
 }
 
 /* Before any thread starts, hence before any value exists. */
@@ -83,14 +94,15 @@ json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_
                                .text_end = text + length_bytes,
                                .spare = spare,
                                .spare_free = spare,
-                               .spare_end = spare + spare_bytes};
+                               .spare_end = spare + spare_bytes,
+                               .kept_in = reading.kept_in};
     json_t *value = json_load_callback(next_piece, &reading, flags, error);
     if (reading.failed) {
         json_decref(value);
         value = NULL;
         say_no_memory(error);
     }
-    reading = (struct reading){.failed = false};
+    reading = (struct reading){.kept_in = reading.kept_in};
     free(spare);
     return value;
 }

@@ -14,6 +14,13 @@
 
 #include <jansson.h>
 
+#include "engine/base/arena.h"
+
+/* Until it is called with NULL, all values that this thread makes lie in the arena and go with it: nobody
+ * gives them back, and values made before are not touched. For large trees of which only their text is
+ * wanted. */
+void adv_json_keep_in(struct adv_arena *arena);
+
 /* Like json_loadb: a `text` of NULL is an empty one; `flags` and `error` (may be NULL) are the library's.
  * NULL with the code json_error_out_of_memory when memory ended. The caller gives the value back with
  * json_decref. */

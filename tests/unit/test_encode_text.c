@@ -2,6 +2,7 @@
 #include "tests/unit/check.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,14 +60,21 @@ static void nothing_has_no_text(void **state)
     assert_int_equal(bytes, 0);
 }
 
+static const char *ahead(json_t *value, struct adv_arena *arena)
+{
+    const char *written = adv_encode_ahead(value, arena);
+    json_decref(value);
+    return written;
+}
+
 /* A tree with a part that was written ahead has the text of the whole tree. */
 static void what_was_written_ahead_stands_where_it_belongs(void **state)
 {
     (void)state;
     struct adv_arena arena;
     adv_arena_init(&arena, 1 << 20);
-    const char *row = adv_encode_ahead(json_pack("{s:f,s:[s,n]}", "a", 1.0 / 3, "b", "\"\x01"), &arena);
-    const char *word = adv_encode_ahead(json_string(""), &arena);
+    const char *row = ahead(json_pack("{s:f,s:[s,n]}", "a", 1.0 / 3, "b", "\"\x01"), &arena);
+    const char *word = ahead(json_string(""), &arena);
     assert_non_null(row);
     assert_non_null(word);
     size_t bytes = 0;
@@ -86,10 +94,53 @@ static void without_memory_nothing_is_written_ahead(void **state)
     (void)state;
     struct adv_arena arena;
     adv_arena_init(&arena, 16);
-    assert_null(adv_encode_ahead(NULL, &arena));
-    assert_null(adv_encode_ahead(json_string("longer than the memory there is"), &arena));
-    assert_non_null(adv_encode_ahead(json_string("short"), &arena));
+    assert_null(ahead(NULL, &arena));
+    assert_null(ahead(json_string("longer than the memory there is"), &arena));
+    assert_non_null(ahead(json_string("short"), &arena));
     adv_arena_free(&arena);
+}
+
+/* Values of all kinds, some read from text, are as they were and are given back with the arena; those of
+ * before and after stand on their own. */
+static void values_may_be_kept_in_an_arena(void **state)
+{
+    (void)state;
+    struct adv_arena values, arena;
+    adv_arena_init(&values, 1 << 20);
+    adv_arena_init(&arena, 1 << 20);
+    json_t *before = json_string("before");
+    adv_json_keep_in(&values);
+    json_t *row = json_object();
+    for (int i = 0; i < 100; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "key%d", i);
+        (void)json_object_set_new(row, key, json_sprintf("value %d", i));
+    }
+    (void)json_object_set_new(row, "key7", adv_json_load_string("[1.5, {\"a\": null}]", JSON_DECODE_ANY));
+    assert_null(adv_json_load_string("[1.5", JSON_DECODE_ANY));
+    const char *written = adv_encode_ahead(row, &arena);
+    adv_json_keep_in(NULL);
+    assert_true(values.used_bytes > 0);
+    adv_arena_free(&values);
+    assert_non_null(written);
+    assert_non_null(strstr(written, "\"key6\":\"value 6\",\"key7\":[1.5,{\"a\":null}],\"key8\""));
+    assert_string_equal(json_string_value(before), "before");
+    json_decref(before);
+    json_decref(json_pack("[s]", "after"));
+    adv_arena_free(&arena);
+}
+
+/* Where the arena is full, values are not made. */
+static void a_full_arena_keeps_no_values(void **state)
+{
+    (void)state;
+    struct adv_arena values;
+    adv_arena_init(&values, 64);
+    adv_json_keep_in(&values);
+    assert_null(json_string("a text that is longer than all there is room for in the arena"));
+    assert_null(adv_json_load_string("[1.5, 2.5, 3.5, 4.5]", JSON_DECODE_ANY));
+    adv_json_keep_in(NULL);
+    adv_arena_free(&values);
 }
 
 int main(void)
@@ -100,6 +151,8 @@ int main(void)
         cmocka_unit_test(nothing_has_no_text),
         cmocka_unit_test(what_was_written_ahead_stands_where_it_belongs),
         cmocka_unit_test(without_memory_nothing_is_written_ahead),
+        cmocka_unit_test(values_may_be_kept_in_an_arena),
+        cmocka_unit_test(a_full_arena_keeps_no_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

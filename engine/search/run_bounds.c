@@ -12,8 +12,8 @@
  * should be done at the same time. */
 enum { CHUNKS = ADV_IN_ORDER_SLOTS, LEAST_CHUNK = 32, AHEAD_FROM_EIGHTHS = 3 };
 
-/* The verdict on a family by itself, without others. */
-enum verdict { LEFT_OUT, TOO_BIG, UNKNOWN, BOUNDED };
+/* The verdict on a family by itself, or why it was not looked at ahead. */
+enum verdict { LEFT_OUT, DERIVED, TOO_BIG, UNKNOWN, BOUNDED };
 
 struct looked {
     enum verdict verdict;
@@ -152,6 +152,7 @@ static bool enter(struct bounding *bounding, int family, const struct ahead *ahe
         join(bounding, &looked.bound);
         return true;
     case UNKNOWN:
+    case DERIVED:
     case LEFT_OUT:
         break;
     }
@@ -172,6 +173,11 @@ static bool bound_now(void *context, int item)
     for (int i = item * bounding->chunk; i < chunk_end(bounding, item); i++)
         if (!enter(bounding, i, NULL, NULL)) return false;
     return true;
+}
+
+static bool was_bounded(const struct looked *looked)
+{
+    return looked->verdict == BOUNDED || looked->verdict == DERIVED;
 }
 
 /* Whether a family will be bounded, as far as its weights and its forerunners tell. */
@@ -195,16 +201,21 @@ static void bound_ahead(void *context, int worker, int slot, int item)
     struct ahead *ahead = &bounding->ahead[slot];
     adv_tape_rewind(&ahead->tape);
     struct adv_pricer *pricer = adv_run_pricer(run, worker, &ahead->tape, &bounding->job.stop);
+    const int first = item * bounding->chunk;
     int forerunner = -1;
     bool derived = false;
-    for (int i = item * bounding->chunk; i < chunk_end(bounding, item) && !pricer->spent; i++) {
+    for (int i = first; i < chunk_end(bounding, item) && !pricer->spent; i++) {
         struct looked *looked = &bounding->looked[i];
         const int by = run->space.families[i].bounded_by;
         looked->verdict = LEFT_OUT;
         if (is_above_cutoff(run, i)) continue;
-        if (by >= 0 && by != forerunner) derived = will_be_bounded(bounding, by);
+        if (by >= 0 && by != forerunner)
+            derived = by < first ? will_be_bounded(bounding, by) : was_bounded(&bounding->looked[by]);
         if (by >= 0) forerunner = by;
-        if (by >= 0 && derived) continue;
+        if (by >= 0 && derived) {
+            looked->verdict = DERIVED;
+            continue;
+        }
         const int row = ahead->tape.count;
         *looked = look_at(bounding, pricer, i);
         looked->row = row;
@@ -219,7 +230,8 @@ static bool take_bounds(void *context, int slot, int item)
     if (!ahead->whole) return bound_now(context, item);
     for (int i = item * bounding->chunk; i < chunk_end(bounding, item); i++) {
         const struct looked *looked = &bounding->looked[i];
-        if (!enter(bounding, i, ahead, looked->verdict == LEFT_OUT ? NULL : looked)) return false;
+        const bool known = looked->verdict != LEFT_OUT && looked->verdict != DERIVED;
+        if (!enter(bounding, i, ahead, known ? looked : NULL)) return false;
     }
     return true;
 }

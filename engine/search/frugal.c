@@ -47,10 +47,10 @@ struct measuring {
     struct adv_layer_params kinds[ADV_LIMIT_LAYER_KINDS];
     double limit_bytes; /* of HBM that plans may be counted to need */
     double trusted_frac;
-    struct adv_plan plan; /* a copy of the base to write meshes to */
-    bool known;           /* a mesh was measured; families of one lie side by side */
-    short ici[ADV_AXIS_COUNT], dcn[ADV_AXIS_COUNT]; /* the mesh measured last */
-    double state_bytes, weights_bytes;              /* of it */
+    struct adv_plan plan;          /* a copy of the base to write meshes to */
+    const struct adv_family *last; /* measured; families of one mesh lie side by side */
+    double state_bytes, weights_bytes, elements_per_token, gathered_bytes; /* of its mesh */
+    int axes;
 };
 
 /* The widest layer's weights, gathered to be computed with. */
@@ -65,23 +65,30 @@ static double gathered_bytes(const struct measuring *measuring, const struct adv
     return 2.0 * most / tensor;
 }
 
+static bool same_mesh(const struct adv_family *a, const struct adv_family *b)
+{
+    return memcmp(a->ici, b->ici, sizeof a->ici) == 0 && memcmp(a->dcn, b->dcn, sizeof a->dcn) == 0 &&
+           a->two_stage_gather == b->two_stage_gather && a->ring_of_experts == b->ring_of_experts;
+}
+
 static void measure_mesh(struct measuring *measuring, const struct adv_family *family)
 {
     struct adv_plan *plan = &measuring->plan;
-    if (measuring->known && memcmp(measuring->ici, family->ici, sizeof family->ici) == 0 &&
-        memcmp(measuring->dcn, family->dcn, sizeof family->dcn) == 0)
-        return;
-    measuring->known = true;
-    memcpy(measuring->ici, family->ici, sizeof family->ici);
-    memcpy(measuring->dcn, family->dcn, sizeof family->dcn);
+    const bool same = measuring->last && same_mesh(measuring->last, family);
+    measuring->last = family;
+    if (same) return;
+    measuring->axes = 0;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         plan->family.ici[i] = family->ici[i];
         plan->family.dcn[i] = family->dcn[i];
+        measuring->axes += family->ici[i] > 1 && i != ADV_AXIS_FSDP;
     }
     plan->optimizer_host_offload = measuring->space->base.optimizer_host_offload;
     measuring->state_bytes = adv_bound_hbm_bytes_per_device(plan, &measuring->params);
     plan->optimizer_host_offload = true;
     measuring->weights_bytes = adv_bound_hbm_bytes_per_device(plan, &measuring->params);
+    measuring->elements_per_token = elements_per_token(measuring->space, family);
+    measuring->gathered_bytes = gathered_bytes(measuring, family);
 }
 
 static struct adv_frugal measure(struct measuring *measuring, const struct adv_family *family)
@@ -93,15 +100,15 @@ static struct adv_frugal measure(struct measuring *measuring, const struct adv_f
     const double state = measuring->state_bytes, weights = measuring->weights_bytes;
     double gradients = (family->gradient_accumulation_steps > 1 ? 2.0 : 1.0) * weights;
     double tokens = family->per_device_batch_size * (double)request->workload.seq_len;
-    double live = 2.0 * tokens * elements_per_token(space, family) + gathered_bytes(measuring, family);
+    double live = 2.0 * tokens * measuring->elements_per_token + measuring->gathered_bytes;
     bool needs_offload = state + gradients + live > measuring->limit_bytes;
     bool offloads = needs_offload && base->family.optimizer != ADV_OPT_SGD &&
                     !adv_request_pins(request, ADV_NAME_OPTIMIZER_MEMORY_HOST_OFFLOAD);
     struct adv_frugal frugal = {.family = family,
+                                .axes = measuring->axes,
                                 .offloads_optimizer = offloads || base->optimizer_host_offload};
     frugal.bytes = (offloads ? weights : state) + gradients + live;
     frugal.fits = frugal.bytes <= measuring->trusted_frac * measuring->limit_bytes;
-    for (int i = 0; i < ADV_AXIS_COUNT; i++) frugal.axes += family->ici[i] > 1 && i != ADV_AXIS_FSDP;
     return frugal;
 }
 

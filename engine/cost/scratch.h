@@ -5,7 +5,8 @@
  * FLOPs are theirs in common. Families of one mesh share its placement and what is sent over it;
  * families of one request share simulated kernels of equal shape. Everything remembered is keyed by all
  * numbers it depends on, so the results are those of a fresh estimate, bit for bit: the same functions
- * computed them. Owned by the caller, one per thread; zero-initialised means empty.
+ * computed them. Owned by the caller, one per thread. Not `valid` means empty: the first plan zeroes all of
+ * it.
  */
 #pragma once
 
@@ -122,7 +123,7 @@ struct adv_cost_behind {
 };
 
 struct adv_cost_scratch {
-    bool valid;
+    bool valid;                    /* the only member that has to be set before the first plan */
     const struct adv_model *model; /* identity of what the family was priced for */
     const struct adv_cluster *cluster;
     const struct adv_constants *constants;

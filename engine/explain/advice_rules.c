@@ -205,8 +205,9 @@ static void better_remat(struct adv_review *review)
     if (review->searched) return;
     struct adv_pricer *pricer = adv_arena_alloc(&review->arena, sizeof *pricer);
     struct adv_candidate *front = adv_arena_array(&review->arena, 4, sizeof *front);
-    struct adv_cost_scratch *scratch = adv_arena_alloc(&review->arena, sizeof *scratch);
+    struct adv_cost_scratch *scratch = adv_arena_bare(&review->arena, sizeof *scratch);
     if (!pricer || !front || !scratch) return;
+    scratch->valid = false;
     pricer->scratch = scratch;
     pricer->request = review->request;
     pricer->constants = review->input->constants;

@@ -271,10 +271,11 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->pricer.budget = request->max_evaluations > 0 ? request->max_evaluations : ADV_SEARCH_BUDGET;
     run->pricer.front.capacity = ADV_SEARCH_PARETO;
     run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));
-    run->pricer.scratch = adv_arena_alloc(arena, sizeof *run->pricer.scratch);
+    run->pricer.scratch = adv_arena_bare(arena, sizeof *run->pricer.scratch);
     run->kept = adv_arena_array(arena, ADV_RANK_KEPT + 1, sizeof *run->kept);
     if (!run->kept || !run->pricer.front.items || !run->pricer.scratch)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    run->pricer.scratch->valid = false;
     if (request->include & ADV_INCLUDE_TRADE_OFF) {
         result->cloud = run->pricer.cloud = adv_arena_alloc(arena, sizeof *run->pricer.cloud);
         if (!result->cloud)

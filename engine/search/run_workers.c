@@ -13,11 +13,12 @@ void adv_run_make_workers(struct adv_search_run *run)
 {
     if (!crew_of(run)) return;
     run->workers = calloc(ADV_IN_ORDER_WORKERS, sizeof *run->workers);
-    run->helper_scratch = calloc(1, sizeof *run->helper_scratch);
+    run->helper_scratch = malloc(sizeof *run->helper_scratch);
     if (!run->workers || !run->helper_scratch) {
         adv_run_free_workers(run);
         return;
     }
+    run->helper_scratch->valid = false;
     run->workers[0].pricer.scratch = run->pricer.scratch;
     run->workers[1].pricer.scratch = run->helper_scratch;
 }

@@ -82,7 +82,13 @@ struct adv_working {
 
 /* Whether XLA multiplies with weights as their shards arrive (windowed einsum), instead of gathering them
  * whole. */
-bool adv_memory_windowed(const struct adv_cost *cost);
+static inline bool adv_memory_windowed(const struct adv_cost *cost)
+{
+    const double groups = (double)cost->dp * cost->plan->family.dcn[ADV_AXIS_DATA];
+    return groups <= 1.0 && cost->dense_group.devices > 1 &&
+           cost->dense_group.devices <= (int)cost->constants->windowed_devices_most &&
+           cost->plan->flags.collective_matmul_disabled != 1;
+}
 
 struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const struct adv_layer *layer,
                                             struct adv_layer_params params);

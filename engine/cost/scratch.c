@@ -2,13 +2,6 @@
 
 #include <string.h>
 
-uint64_t adv_scratch_bits(double number)
-{
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
-
 struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, const uint64_t key[16])
 {
     uint64_t lanes[4] = {0}; /* side by side: a chain of 16 products would take longer than the look-up */

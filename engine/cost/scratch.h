@@ -15,6 +15,8 @@
 #include "engine/cost/memory.h"
 #include "engine/cost/projections.h"
 
+#include <string.h>
+
 enum {
     ADV_PLACES_TENSOR_BITS = 48,   /* of a number that says where everything is, those of tensors */
     ADV_SCRATCH_COLLECTIVES = 512, /* (group, collective, bytes) of one mesh: some twenty per family */
@@ -183,4 +185,9 @@ struct adv_cost_behind *adv_scratch_behind(struct adv_cost_scratch *scratch);
 void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan);
 
 /* The bits of a number, for keys. */
-uint64_t adv_scratch_bits(double number);
+static inline uint64_t adv_scratch_bits(double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}

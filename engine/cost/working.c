@@ -130,14 +130,6 @@ static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *
 
 /* Weights that several groups of devices hold arrive whole: of the steps with a data axis, whose programs
  * were looked at, none has a windowed einsum. */
-bool adv_memory_windowed(const struct adv_cost *cost)
-{
-    const double groups = (double)cost->dp * cost->plan->family.dcn[ADV_AXIS_DATA];
-    return groups <= 1.0 && cost->dense_group.devices > 1 &&
-           cost->dense_group.devices <= (int)cost->constants->windowed_devices_most &&
-           cost->plan->flags.collective_matmul_disabled != 1;
-}
-
 static double weights_bytes(const struct adv_cost *cost, struct adv_layer_params params)
 {
     const struct adv_constants *k = cost->constants;

@@ -7,12 +7,6 @@
 #include "engine/cost/fit.h"
 #include "engine/maxtext/write.h"
 
-double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate)
-{
-    if (objective == ADV_OBJECTIVE_HBM) return estimate->hbm_bytes_per_device;
-    return estimate->step_time_s / estimate->tokens_per_step;
-}
-
 double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate *estimate)
 {
     if (objective == ADV_OBJECTIVE_HBM) return estimate->hbm_bytes_per_device;

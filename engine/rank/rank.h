@@ -29,7 +29,11 @@ enum {
 
 /* Lower is better; the prediction itself. Step time, tokens/s and dollars per token order plans of one
  * cluster and workload alike: all are the time of one token. */
-double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate);
+static inline double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate)
+{
+    if (objective == ADV_OBJECTIVE_HBM) return estimate->hbm_bytes_per_device;
+    return estimate->step_time_s / estimate->tokens_per_step;
+}
 
 /* The answer is ordered by this: the metric at the upper end of the interval (which must be set); HBM as it
  * is. */

@@ -30,12 +30,6 @@ void adv_plan_axes_text(const int degrees[ADV_AXIS_COUNT], const char *none, cha
     if (!text[0]) adv_append(text, text_bytes, "%s", none);
 }
 
-double adv_format_bytes(enum adv_format format)
-{
-    static const double bytes[] = {4, 2, 1, 1};
-    return bytes[format];
-}
-
 bool adv_quantization_pays(enum adv_quantization quantization, const struct adv_chip *chip)
 {
     if (quantization == ADV_QUANT_NONE) return true;

@@ -94,7 +94,11 @@ const char *adv_policy_name(enum adv_policy policy);
 void adv_policy_placements(enum adv_policy policy, enum adv_placement placements[ADV_TENSOR_COUNT]);
 
 enum adv_format { ADV_FORMAT_F32, ADV_FORMAT_BF16, ADV_FORMAT_FP8, ADV_FORMAT_INT8 };
-double adv_format_bytes(enum adv_format format);
+static inline double adv_format_bytes(enum adv_format format)
+{
+    static const double bytes[] = {4, 2, 1, 1};
+    return bytes[format];
+}
 const char *adv_format_name(enum adv_format format); /* "float32" … */
 
 enum adv_quantization { ADV_QUANT_NONE, ADV_QUANT_INT8, ADV_QUANT_FP8, ADV_QUANT_FP8_FULL };

@@ -127,9 +127,9 @@ const char *adv_encode_told(const struct adv_advise_answer *answer, int which, s
     adv_arena_init(&values, arena->limit_bytes);
     adv_json_keep_in(&values);
     const char *written = adv_encode_ahead(encode_row(answer, which), arena);
-    adv_json_keep_in(NULL);
+    const bool whole = adv_json_keep_no_more();
     adv_arena_free(&values);
-    return written;
+    return whole ? written : NULL;
 }
 
 static json_t *encode_search(const struct adv_advise_answer *answer)

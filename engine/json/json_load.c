@@ -21,17 +21,28 @@ struct reading {
     char *spare, *spare_free, *spare_end;
     bool failed;
     struct adv_arena *kept_in; /* NULL: values are given back one by one */
+    bool refused;              /* that arena, or the system behind it, had no memory for a value */
 };
 static _Thread_local struct reading reading;
 
 void adv_json_keep_in(struct adv_arena *arena)
 {
     reading.kept_in = arena;
+    reading.refused = false;
+}
+
+bool adv_json_keep_no_more(void)
+{
+    reading.kept_in = NULL;
+    return !reading.refused;
 }
 
 static void *memory_of(size_t bytes)
 {
-    return reading.kept_in ? adv_arena_bare(reading.kept_in, bytes) : malloc(bytes);
+    if (!reading.kept_in) return malloc(bytes);
+    void *memory = adv_arena_bare(reading.kept_in, bytes);
+    reading.refused |= !memory;
+    return memory;
 }
 
 static void *take(size_t bytes)
@@ -95,14 +106,15 @@ json_t *adv_json_load(const char *text, size_t length_bytes, size_t flags, json_
                                .spare = spare,
                                .spare_free = spare,
                                .spare_end = spare + spare_bytes,
-                               .kept_in = reading.kept_in};
+                               .kept_in = reading.kept_in,
+                               .refused = reading.refused};
     json_t *value = json_load_callback(next_piece, &reading, flags, error);
     if (reading.failed) {
         json_decref(value);
         value = NULL;
         say_no_memory(error);
     }
-    reading = (struct reading){.kept_in = reading.kept_in};
+    reading = (struct reading){.kept_in = reading.kept_in, .refused = reading.refused};
     free(spare);
     return value;
 }

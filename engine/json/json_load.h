@@ -15,11 +15,15 @@
 #include <jansson.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/code.h"
 
-/* Until it is called with NULL, all values that this thread makes lie in the arena and go with it: nobody
- * gives them back, and values made before are not touched. For large trees of which only their text is
- * wanted. */
+/* From now on all values that this thread makes lie in the arena and go with it: nobody gives them back, and
+ * values made before are not touched. For large trees of which only their text is wanted. */
 void adv_json_keep_in(struct adv_arena *arena);
+
+/* No longer so. False: there was no memory for one of those values, and what was made of them is not whole.
+ */
+ADV_MUST_CHECK bool adv_json_keep_no_more(void);
 
 /* Like json_loadb: a `text` of NULL is an empty one; `flags` and `error` (may be NULL) are the library's.
  * NULL with the code json_error_out_of_memory when memory ended. The caller gives the value back with

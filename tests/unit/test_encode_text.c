@@ -100,8 +100,24 @@ static void without_memory_nothing_is_written_ahead(void **state)
     adv_arena_free(&arena);
 }
 
-/* Values of all kinds, some read from text, are as they were and are given back with the arena; those of
- * before and after stand on their own. */
+/* A tree of values of all kinds, some read from text, made and written in `values`. NULL: there is no room.
+ */
+static const char *kept_text(struct adv_arena *values, struct adv_arena *arena)
+{
+    adv_json_keep_in(values);
+    json_t *row = json_object();
+    for (int i = 0; i < 40; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "key%d", i);
+        (void)json_object_set_new(row, key, json_sprintf("value %d", i));
+    }
+    (void)json_object_set_new(row, "key7", adv_json_load_string("[1.5, {\"a\": null}]", JSON_DECODE_ANY));
+    assert_null(adv_json_load_string("[1.5", JSON_DECODE_ANY));
+    const char *written = adv_encode_ahead(row, arena);
+    return adv_json_keep_no_more() ? written : NULL;
+}
+
+/* They go with the arena; those of before and after stand on their own. */
 static void values_may_be_kept_in_an_arena(void **state)
 {
     (void)state;
@@ -109,17 +125,7 @@ static void values_may_be_kept_in_an_arena(void **state)
     adv_arena_init(&values, 1 << 20);
     adv_arena_init(&arena, 1 << 20);
     json_t *before = json_string("before");
-    adv_json_keep_in(&values);
-    json_t *row = json_object();
-    for (int i = 0; i < 100; i++) {
-        char key[16];
-        (void)snprintf(key, sizeof key, "key%d", i);
-        (void)json_object_set_new(row, key, json_sprintf("value %d", i));
-    }
-    (void)json_object_set_new(row, "key7", adv_json_load_string("[1.5, {\"a\": null}]", JSON_DECODE_ANY));
-    assert_null(adv_json_load_string("[1.5", JSON_DECODE_ANY));
-    const char *written = adv_encode_ahead(row, &arena);
-    adv_json_keep_in(NULL);
+    const char *written = kept_text(&values, &arena);
     assert_true(values.used_bytes > 0);
     adv_arena_free(&values);
     assert_non_null(written);
@@ -130,17 +136,26 @@ static void values_may_be_kept_in_an_arena(void **state)
     adv_arena_free(&arena);
 }
 
-/* Where the arena is full, values are not made. */
-static void a_full_arena_keeps_no_values(void **state)
+/* Wherever memory ends: nothing is written, or all. */
+static void what_lacks_a_value_is_not_written(void **state)
 {
     (void)state;
-    struct adv_arena values;
-    adv_arena_init(&values, 64);
-    adv_json_keep_in(&values);
-    assert_null(json_string("a text that is longer than all there is room for in the arena"));
-    assert_null(adv_json_load_string("[1.5, 2.5, 3.5, 4.5]", JSON_DECODE_ANY));
-    adv_json_keep_in(NULL);
+    struct adv_arena values, arena;
+    adv_arena_init(&values, 1 << 20);
+    adv_arena_init(&arena, 1 << 20);
+    const char *whole = kept_text(&values, &arena);
+    const size_t needed_bytes = values.used_bytes;
+    assert_non_null(whole);
     adv_arena_free(&values);
+    for (size_t limit_bytes = 0; limit_bytes < needed_bytes; limit_bytes += 16) {
+        adv_arena_init(&values, limit_bytes);
+        assert_null(kept_text(&values, &arena));
+        adv_arena_free(&values);
+    }
+    adv_arena_init(&values, needed_bytes);
+    assert_string_equal(kept_text(&values, &arena), whole);
+    adv_arena_free(&values);
+    adv_arena_free(&arena);
 }
 
 int main(void)
@@ -152,7 +167,7 @@ int main(void)
         cmocka_unit_test(what_was_written_ahead_stands_where_it_belongs),
         cmocka_unit_test(without_memory_nothing_is_written_ahead),
         cmocka_unit_test(values_may_be_kept_in_an_arena),
-        cmocka_unit_test(a_full_arena_keeps_no_values),
+        cmocka_unit_test(what_lacks_a_value_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,8 @@
       "share weights by windowed einsums; larger groups gather them whole")                                  \
     X(single_loss_tokens_per_emb_least, "frac",                                                              \
       "tokens of one sequence a device, of emb, whose logits have a gradient of their own there")            \
+    X(capped_loss_tokens_per_emb_least, "frac",                                                              \
+      "the same of more than one sequence, for logits under a cap")                                          \
     X(loss_logits_tensors, "tensors", "[tokens, vocab] at the loss: the logits and their gradient")          \
     X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")        \

@@ -252,14 +252,17 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
 }
 
 /* Whether the gradient of the logits is a tensor though the head is gathered whole: of one sequence a device
- * that is shorter than the vocabulary and not too short beside emb. Logits under a cap have none: its tanh is
- * differentiated where they are read. */
-static bool has_single_sequence_gradient(const struct adv_cost *cost)
+ * that is shorter than the vocabulary and not too short beside emb. Under a cap it is the other way round:
+ * one sequence has none. */
+static bool has_loss_gradient(const struct adv_cost *cost)
 {
+    const struct adv_constants *k = cost->constants;
     const double tokens = adv_plan_tokens(cost->plan), emb = (double)cost->model->emb_dim;
-    return cost->model->logits_soft_cap <= 0.0 && tokens <= (double)cost->plan->family.seq_len &&
-           tokens < (double)cost->model->vocab_size &&
-           tokens >= cost->constants->single_loss_tokens_per_emb_least * emb;
+    const bool single = tokens <= (double)cost->plan->family.seq_len;
+    if (cost->model->logits_soft_cap > 0.0)
+        return !single && tokens >= k->capped_loss_tokens_per_emb_least * emb;
+    return single && tokens < (double)cost->model->vocab_size &&
+           tokens >= k->single_loss_tokens_per_emb_least * emb;
 }
 
 /* How many logits are alive at the loss: they and their gradient. Where the head is gathered whole, some
@@ -273,7 +276,7 @@ static double loss_logits(const struct adv_cost *cost)
         return windowed ? k->tiled_logits_tensors : k->gathered_tiled_logits_tensors;
     if (windowed) return k->loss_logits_tensors;
     if (plan->family.gradient_accumulation_steps > 1) return k->accumulated_loss_logits_tensors;
-    return has_single_sequence_gradient(cost) ? k->loss_logits_tensors : k->gathered_loss_logits_tensors;
+    return has_loss_gradient(cost) ? k->loss_logits_tensors : k->gathered_loss_logits_tensors;
 }
 
 /* Copies of the head at the loss, and those that are kept through the layers for its gradient. */

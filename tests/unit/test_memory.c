@@ -393,6 +393,8 @@ static void one_sequence_has_a_gradient_of_its_logits_of_its_own(void **state)
     assert_close(loss_logits("v6e", 2, 8192, 0), 1.0, 0.2);
     /* gemma2-9b compiled with its cap and without: 13.9 and 21.6 GB */
     assert_close(loss_logits("v6e", 1, 8192, 30), 1.0, 0.2);
+    assert_close(loss_logits("v6e", 2, 8192, 30), 2.0, 0.1);
+    assert_close(loss_logits("v5e", 4, 8192, 30), 1.0, 0.2);
 }
 
 static void what_has_no_room_waits_but_a_plan_stays_at_the_limit(void **state)

@@ -240,49 +240,6 @@ static void a_layers_input_is_kept(void **state)
     assert_close(bench_bytes(b, "saved_activations"), 32.0 * 2 * 4096 * 4096, 1e-12);
 }
 
-/* Inputs of all layers, in units of one layer's, by where they are kept. */
-static struct adv_saved inputs_of(const char *model, enum adv_placement place)
-{
-    struct bench *b = open_cube(model);
-    struct adv_saved sum = {{0.0}, 0.0};
-    for (int i = 0; i < ADV_TENSOR_COUNT; i++) b->plan.placements[i] = ADV_PLACE_REMAT;
-    b->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = place;
-    bench_place(b);
-    for (int i = 0; i < b->model.layer_kinds_count; i++) {
-        struct adv_saved saved = adv_memory_layer_saved(&b->cost, &b->model.layers[i]);
-        for (int p = 0; p < ADV_PLACE_COUNT; p++)
-            sum.bytes[p] +=
-                saved.bytes[p] * b->model.layers[i].count / (2.0 * b->cost.tokens * (double)b->model.emb_dim);
-    }
-    return sum;
-}
-
-static void a_scan_step_keeps_its_input_and_a_policy_that_names_them_its_layers(void **state)
-{
-    (void)state;
-    /* stacks of compiled steps: 8 x 4 layers, 8 x 6, 12 x 2; a pair of gemma2 is one layer; qwen3-next names
-     * none */
-    const struct {
-        const char *model;
-        double steps, device, host;
-    } rows[] = {{"llama3.1-8b", 32, 32, 32}, {"olmo3-7b", 8, 32, 32},   {"gemma3-12b", 8, 48, 48},
-                {"gpt-oss-20b", 12, 24, 24}, {"gemma2-9b", 21, 21, 21}, {"qwen3-next-80b-a3b", 12, 12, 0}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *model = rows[i].model;
-        assert_close(inputs_of(model, ADV_PLACE_REMAT).bytes[ADV_PLACE_DEVICE], rows[i].steps, 1e-9);
-        assert_close(inputs_of(model, ADV_PLACE_DEVICE).bytes[ADV_PLACE_DEVICE], rows[i].device, 1e-9);
-        assert_close(inputs_of(model, ADV_PLACE_OFFLOAD).bytes[ADV_PLACE_OFFLOAD], rows[i].host, 1e-9);
-    }
-}
-
-static void a_loop_of_one_layer_sends_nothing_to_the_host(void **state)
-{
-    (void)state;
-    const struct adv_saved saved = inputs_of("deepseek2-16b", ADV_PLACE_OFFLOAD);
-    assert_close(saved.bytes[ADV_PLACE_DEVICE], 1.0, 1e-9); /* the dense layer's */
-    assert_close(saved.bytes[ADV_PLACE_OFFLOAD], 26.0, 1e-9);
-}
-
 static void an_offloaded_input_lies_on_the_host(void **state)
 {
     (void)state;
@@ -598,8 +555,6 @@ int main(void)
         cmocka_unit_test(padded_experts_keep_padded_rows_under_either_name),
         cmocka_unit_test(a_delta_net_has_no_names_to_keep),
         cmocka_unit_test(a_layers_input_is_kept),
-        cmocka_unit_test(a_scan_step_keeps_its_input_and_a_policy_that_names_them_its_layers),
-        cmocka_unit_test(a_loop_of_one_layer_sends_nothing_to_the_host),
         cmocka_unit_test(an_offloaded_input_lies_on_the_host),
         cmocka_unit_test(stacks_are_copied_where_the_loops_want_them_in_unlike_layouts),
         cmocka_unit_test(blocks_of_layers_read_their_stacks_as_they_lie),

@@ -73,17 +73,6 @@ static inline bool adv_cost_keeps(const struct adv_cost *cost, enum adv_tensor t
     return cost->kept >> tensor & 1u;
 }
 
-/* Share of such layers that are computed again to their very end, since the next layer of their scan step
- * starts from what they give: all but a step's last, unless a policy keeps the inputs of each. 0 where a step
- * is one layer. */
-static inline double adv_cost_chained_frac(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    if (layer->scan_block <= 1 || !cost->plan->family.scan_layers) return 0.0;
-    if (layer->input_names == ADV_INPUTS_NAMED_EACH && adv_cost_keeps(cost, ADV_TENSOR_DECODER_LAYER_INPUT))
-        return 0.0;
-    return (layer->scan_block - 1.0) / layer->scan_block;
-}
-
 /* Fills `cost`; the mesh must have been placed. `same_mesh`: `cost` was filled for the same model, ICI mesh,
  * sharding rule, context strategy and two-stage gathers, and layer parameters and groups are still good. */
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,

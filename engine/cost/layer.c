@@ -77,15 +77,13 @@ static void add_projections_again(const struct adv_cost *cost, const struct adv_
     struct adv_cost_matmuls fresh_matmuls;
     const struct adv_cost_projections *projections = projections_of(cost, layer, &fresh_projections);
     const struct adv_cost_matmuls *matmuls = matmuls_of(cost, layer, projections, &fresh_matmuls);
-    const double chained = adv_cost_chained_frac(cost, layer);
     double seconds = 0.0, flops = 0.0;
     int again = 0;
     for (int i = 0; i < projections->count; i++) {
         const struct adv_projection *p = &projections->table[i];
-        const double repeats = p->needed_in_backward ? 1.0 : chained;
-        if (repeats <= 0.0 || adv_projection_kept(cost->kept, p)) continue;
-        seconds += repeats * matmuls->seconds[i];
-        flops += repeats * 2.0 * cost->tokens * p->k * p->n;
+        if (!p->needed_in_backward || adv_projection_kept(cost->kept, p)) continue;
+        seconds += matmuls->seconds[i];
+        flops += 2.0 * cost->tokens * p->k * p->n;
         again++;
     }
     if (again > 0)

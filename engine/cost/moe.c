@@ -217,6 +217,25 @@ static adv_code add_grouped(const struct adv_cost *cost, const struct adv_layer 
     return ADV_OK;
 }
 
+/* The forward products that are not kept. */
+static adv_code add_grouped_again(const struct adv_cost *cost, const struct adv_layer *layer,
+                                  const struct expert_shape *e, double times, struct adv_account *account,
+                                  struct adv_layer_time *time, adv_err *err)
+{
+    double flops = 2.0 * e->rows * e->emb * e->width;
+    bool gate = adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_0) || adv_cost_keeps(cost, ADV_TENSOR_MLPWI_0);
+    int again[2] = {!gate + (e->inputs > 1 && !adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_1)),
+                    !adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWO)};
+    for (int projection = 0; projection < 2; projection++) {
+        struct adv_cost_grouped g;
+        adv_code code = grouped_s(cost, layer, e, projection, ADV_GMM_FWD, &g, err);
+        if (code != ADV_OK) return code;
+        adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again[projection] * g.seconds,
+                     times, again[projection] * flops, 0.0);
+    }
+    return ADV_OK;
+}
+
 /* How often token rows are gathered, in units of all rows of a balanced device. */
 struct gathers {
     double dispatch, combine; /* into expert order; back, with the weighted sum over the choices */
@@ -236,79 +255,37 @@ static struct gathers gathers_of(const struct adv_cost *cost, double growth)
     return (struct gathers){tp * growth, sum * growth, growth};
 }
 
-/* Bytes and seconds of gathering all rows of a balanced device once. Random row access runs below streaming
- * rate (step_gather_frac). */
-struct gather {
-    double bytes, seconds, rate;
-};
-
-static struct gather gather_of(const struct adv_cost *cost, const struct expert_shape *e)
-{
-    const double rate =
-        cost->hbm_bytes_per_s / cost->constants->step_elementwise_frac * cost->constants->step_gather_frac;
-    const double bytes = 2.0 * 2.0 * e->emb * e->rows / cost->tp; /* read and written */
-    return (struct gather){bytes, bytes / rate, rate};
-}
-
-/* The combine of layers whose output the next of their scan step starts from. */
-static void add_combine_again(const struct adv_cost *cost, const struct adv_layer *layer,
-                              const struct expert_shape *e, double times, struct adv_account *account,
-                              struct adv_layer_time *time)
-{
-    const double repeats =
-        adv_cost_chained_frac(cost, layer) * gathers_of(cost, adv_memory_routed_growth(cost, layer)).combine;
-    const struct gather gather = gather_of(cost, e);
-    adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE, repeats * gather.seconds, times,
-                 0.0, repeats * gather.bytes);
-}
-
-/* The forward products that are not kept. */
-static adv_code add_grouped_again(const struct adv_cost *cost, const struct adv_layer *layer,
-                                  const struct expert_shape *e, double times, struct adv_account *account,
-                                  struct adv_layer_time *time, adv_err *err)
-{
-    double flops = 2.0 * e->rows * e->emb * e->width;
-    bool gate = adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_0) || adv_cost_keeps(cost, ADV_TENSOR_MLPWI_0);
-    int again[2] = {!gate + (e->inputs > 1 && !adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_1)),
-                    !adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWO)};
-    for (int projection = 0; projection < 2; projection++) {
-        struct adv_cost_grouped g;
-        adv_code code = grouped_s(cost, layer, e, projection, ADV_GMM_FWD, &g, err);
-        if (code != ADV_OK) return code;
-        adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again[projection] * g.seconds,
-                     times, again[projection] * flops, 0.0);
-    }
-    add_combine_again(cost, layer, e, times, account, time);
-    return ADV_OK;
-}
-
 /* Permute: gather of the token rows into expert order; unpermute: gather back and weighted sum over the
- * choices. The activation streams over the buffers. */
+ * choices. Random row access runs below streaming rate (step_gather_frac). The activation streams over the
+ * buffers. */
 static void add_routing(const struct adv_cost *cost, const struct adv_layer *layer,
                         const struct expert_shape *e, double times, struct adv_account *account,
                         struct adv_layer_time *time)
 {
+    double rows = e->rows / cost->tp;
+    double row_bytes = 2.0 * e->emb * rows;
     double growth = adv_memory_routed_growth(cost, layer);
     struct gathers gathers = gathers_of(cost, growth);
-    const struct gather gather = gather_of(cost, e);
-    const double gather_s = gather.seconds;
+    double gather_rate =
+        cost->hbm_bytes_per_s / cost->constants->step_elementwise_frac * cost->constants->step_gather_frac;
+    double gather_s = 2.0 * row_bytes / gather_rate;
     double activation_bytes = 2.0 * growth * e->rows * e->width * (e->inputs + 1.0);
     double activation_s = adv_cost_stream_s(cost, activation_bytes);
     if (layer->has_mlp_bias) {
         /* each row's expert biases are gathered and added, forward and again; their gradients are scattered
          * back */
         double bias_bytes = 2.0 * 2.0 * growth * e->rows * (e->inputs * e->width + e->emb / cost->tp);
-        activation_s += bias_bytes / gather.rate;
+        activation_s += bias_bytes / gather_rate;
         activation_bytes += bias_bytes;
     }
     double forward = gathers.dispatch + gathers.combine, backward = forward + gathers.weigh;
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ROUTE_FWD, forward * gather_s + activation_s, times,
-                 0.0, forward * gather.bytes + activation_bytes);
+                 0.0, forward * 2.0 * row_bytes + activation_bytes);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ROUTE_RECOMPUTE,
                  gathers.dispatch * gather_s + activation_s, times, 0.0,
-                 gathers.dispatch * gather.bytes + activation_bytes);
+                 gathers.dispatch * 2.0 * row_bytes + activation_bytes);
     adv_cost_add(account, time, ADV_PASS_BWD, ADV_TERM_ROUTE_BWD, backward * gather_s + 2.0 * activation_s,
-                 times, 0.0, backward * gather.bytes + 2.0 * activation_bytes);
+                 times, 0.0, backward * 2.0 * row_bytes + 2.0 * activation_bytes);
 }
 
 /* Capacity-based dense path: experts on padded rows. int8 and fp8 do not reach these einsums. */

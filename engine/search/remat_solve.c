@@ -29,9 +29,9 @@ struct solve {
     bool found, bounded;         /* a plan was kept; a branch was closed because it cannot win */
     struct adv_places best_at;
     struct adv_estimate *best_estimate;
-    /* P2: what each unit takes of the device, alone and where something is on the host; the least of those;
-     * and what it takes of a host instead */
-    struct room alone[ADV_REMAT_UNITS], shared[ADV_REMAT_UNITS];
+    /* P2: what each unit takes of the device where something is on the host; no more than it takes at any
+     * peak; what it takes of a host instead */
+    struct room shared[ADV_REMAT_UNITS];
     double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS];
     int largest_first[ADV_REMAT_UNITS];  /* units by device_bytes */
     struct room alone_room, shared_room; /* of the device, left by the plan with nothing kept */
@@ -165,9 +165,8 @@ static void relieve(struct solve *solve)
     struct guests guests = {0};
     for (int i = 0; i < solve->space->units_count; i++)
         if (kept(solve, solve->largest_first[i])) guests.units[guests.count++] = solve->largest_first[i];
-    struct room all = {0}, alone = {0};
+    struct room all = {0};
     for (int i = guests.count - 1; i >= 0; i--) {
-        add_room(&alone, solve->alone[guests.units[i]]);
         add_room(&all, solve->shared[guests.units[i]]);
         guests.rest[i] =
             (struct room){all.at_loss * (1 + rounding_frac), all.at_backward * (1 + rounding_frac)};
@@ -175,9 +174,8 @@ static void relieve(struct solve *solve)
     struct adv_places at = solve->at;
     struct room left = {solve->shared_room.at_loss - all.at_loss,
                         solve->shared_room.at_backward - all.at_backward};
-    const bool fits =
-        alone.at_loss <= solve->alone_room.at_loss && alone.at_backward <= solve->alone_room.at_backward;
-    if (!fits && !solve->space->device_only) /* else it was tried as `fast` */
+    /* else it was tried as `fast` */
+    if (all.at_loss > least(solve->alone_room) && !solve->space->device_only)
         choose_host(solve, &at, &guests, 0, left, 0);
 }
 
@@ -341,14 +339,14 @@ static bool measure_units(struct solve *solve)
             shared = room_beside_host(solve, &trial);
         put(solve, i, &trial, ADV_PLACE_DEVICE);
         if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
-        solve->alone[i] = taken_between(room_of(solve, &none), room_of(solve, &one));
+        struct room alone = taken_between(room_of(solve, &none), room_of(solve, &one));
+        if (!solve->space->has_blocks)
+            alone.at_backward = alone.at_loss; /* less is but what waits at the limit */
         solve->shared[i] = taken_between(shared, room_beside_host(solve, &trial));
-        /* copies that have no room wait: their room is not to be had */
-        solve->shared[i].at_backward = adv_max(solve->shared[i].at_backward, solve->alone[i].at_backward);
-        if (solve->alone[i].at_backward > 0)
-            solve->loss_per_backward =
-                adv_max(solve->loss_per_backward, solve->alone[i].at_loss / solve->alone[i].at_backward);
-        solve->device_bytes[i] = adv_min(least(solve->alone[i]), least(solve->shared[i]));
+        solve->shared[i].at_backward = adv_max(solve->shared[i].at_backward, alone.at_backward);
+        if (alone.at_backward > 0)
+            solve->loss_per_backward = adv_max(solve->loss_per_backward, alone.at_loss / alone.at_backward);
+        solve->device_bytes[i] = least(alone);
         put(solve, i, &trial, ADV_PLACE_OFFLOAD);
         if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
         solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;

@@ -130,6 +130,8 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     list_feed_forward(&named, request->workload.base.family.moe == ADV_MOE_DENSE, space);
     space->input_may_offload = named.attention && !space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT];
     space->input_stays = adv_remat_input_stays(&request->model);
+    for (int i = 0; i < request->model.layer_kinds_count; i++)
+        space->has_blocks = space->has_blocks || request->model.layers[i].scan_block > 1;
     if (request->vocab_tiling_pinned) {
         space->tilings[space->tilings_count++] = request->workload.base.num_vocab_tiling;
         return;

@@ -38,7 +38,9 @@ struct adv_remat_space {
     bool any_fixed;
     bool input_may_offload;         /* decoder_layer_input: device or offload */
     enum adv_placement input_stays; /* adv_remat_input_stays */
-    bool device_only;               /* no tensor of a unit goes to the host */
+    bool has_blocks;  /* scan steps of many layers: kept tensors take less at the backward peak than at the
+                         loss */
+    bool device_only; /* no tensor of a unit goes to the host */
     int tilings_count, tilings[ADV_REMAT_TILINGS];
 };
 

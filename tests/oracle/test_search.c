@@ -132,7 +132,8 @@ static void enumerate(struct oracle *oracle, int sequences)
 
 /* A small random problem; memory_mib 0 = all the chip has. */
 struct problem {
-    int heads, kv_heads, emb, mlp, layers, vocab, seq_len, sequences;
+    int heads, kv_heads, emb, mlp, layers, block, vocab, seq_len,
+        sequences; /* block: layers of a scan step */
     bool v6e, wide_mean, narrow;
     enum adv_placement pinned[TENSORS];
 };
@@ -140,13 +141,14 @@ struct problem {
 static struct problem random_problem(bool narrow)
 {
     static const int lengths[] = {1024, 2048, 4096};
-    int kv = 1 << pick(3);
+    int kv = 1 << pick(3), block = 1 + (pick(3) == 0) * (1 + pick(3));
     struct problem problem = {
         .heads = kv * (1 << pick(3)),
         .kv_heads = kv,
         .emb = 1024 * (1 + pick(4)),
         .mlp = 2048 * (1 + pick(5)),
-        .layers = 2 + pick(12),
+        .layers = block * (2 + pick(12 / block)),
+        .block = block,
         .vocab = 8192 * (1 + pick(16)),
         .seq_len = lengths[pick(3)],
         .sequences = 8 * (1 + pick(3)),
@@ -181,15 +183,16 @@ static void write_request(const struct problem *problem, double hbm_bytes, char 
     snprintf(text, text_bytes,
              "{\"model\":{\"decoder_block\":\"llama2\",\"base_emb_dim\":%d,\"base_num_query_heads\":%d,"
              "\"base_num_kv_heads\":%d,"
-             "\"head_dim\":128,\"base_mlp_dim\":%d,\"base_num_decoder_layers\":%d,\"vocab_size\":%d,\"mlp_"
+             "\"head_dim\":128,\"base_mlp_dim\":%d,\"base_num_decoder_layers\":%d,"
+             "\"inhomogeneous_layer_cycle_interval\":%d,\"vocab_size\":%d,\"mlp_"
              "activations\":[\"silu\",\"linear\"]},"
              "\"cluster\":{\"chip\":\"%s\",\"topology\":\"%s\"%s},\"workload\":{\"seq_len\":%d,\"global_"
              "batch_sequences\":%d%s},"
              "\"pins\":{\"context_parallel_strategy\":\"all_gather\"%s%s},"
              "\"search\":{\"top_k\":100,\"axes\":[%s]}}",
-             problem->emb, problem->heads, problem->kv_heads, problem->mlp, problem->layers, problem->vocab,
-             problem->v6e ? "v6e" : "tpu7x", problem->v6e ? "2x2" : "2x2x1", override, problem->seq_len,
-             problem->sequences, problem->wide_mean ? "" : ",\"mu_dtype\":\"bfloat16\"",
+             problem->emb, problem->heads, problem->kv_heads, problem->mlp, problem->layers, problem->block,
+             problem->vocab, problem->v6e ? "v6e" : "tpu7x", problem->v6e ? "2x2" : "2x2x1", override,
+             problem->seq_len, problem->sequences, problem->wide_mean ? "" : ",\"mu_dtype\":\"bfloat16\"",
              problem->narrow ? ",\"num_vocab_tiling\":2" : "", pins,
              problem->narrow ? "\"fsdp\"" : "\"data\",\"fsdp\",\"tensor\",\"context\"");
 }
@@ -238,7 +241,9 @@ static void check_answer(const struct oracle *oracle, const struct adv_search_re
             double time_s = result->found[k].estimate.step_time_s;
             if (time_s < family->best_s * (1 - 1e-12) ||
                 time_s > family->best_s * (1 + ADV_RANK_KEY_FRAC + host_frac))
-                fail_msg("family: search %.9f s, brute force %.9f s", time_s, family->best_s);
+                fail_msg("family: search %.9f s, brute force %.9f s (%d layers, steps of %d)", time_s,
+                         family->best_s, oracle->fixture->request->model.layers_count,
+                         oracle->fixture->request->model.layers[0].scan_block);
         }
     }
     for (int k = 0; k < result->found_count; k++)

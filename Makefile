@@ -217,7 +217,7 @@ lint-house:
 	$(Q)failed=0; for script in $(filter-out %/tidy.sh,$(filter tests/lint/%,$(SCRIPT_FILES))); do $$script || failed=1; done; exit $$failed
 
 .PHONY: readme
-readme: all ## write the generated parts of README.md: exchange, settings, accuracy
+readme: all ## write the generated parts of README.md: exchange, settings, accuracy, one job's three levels
 	node tests/readme/update.mjs
 
 lint-readme: all

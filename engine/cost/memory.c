@@ -103,8 +103,7 @@ struct blocks {
 /* Where one step of the scan holds a block of layers, all of them are recomputed before the last is
  * differentiated: beside the layer that needs most, the others of its block, whatever their kinds, leave a
  * part of what they need; a few of them only where a policy keeps the input of each. A layer that needs most
- * and is not in every block counts whole. `top_left`: what
- * it would leave. */
+ * and is not in every block counts whole. `top_left`: what it would leave. */
 static struct adv_working in_block(const struct adv_constants *k, const struct blocks *in,
                                    struct adv_working top, struct adv_working top_left)
 {
@@ -133,9 +132,8 @@ static struct adv_working without_kept(const struct adv_cost *cost, const struct
 /* Adds the stack of inputs of `count` layers, and the stacks that the iteration taken out of the backward
  * loop may read in another layout. A step of the scan that holds a block of layers reads them as they lie,
  * but for its own input where layers have norms on both sides and of queries and keys (gemma3; not gemma2,
- * olmo3).
- * Where weights arrive by windowed einsums, stacks of the feed-forward are turned only if both its products
- * are saved: else the one that is computed again leads. */
+ * olmo3). Where weights arrive by windowed einsums, stacks of the feed-forward are turned only if both its
+ * products are saved: else the one that is computed again leads. */
 static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
                        struct adv_layer_sums *sums)
 {

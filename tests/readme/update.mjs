@@ -77,6 +77,27 @@ function ci() {
     return ['```sh', ...lines.slice(start, start + length).map((line) => line.slice(indent)), '```'].join('\n');
 }
 
+// A published run beside what the compiler and the program say of it.
+function levels() {
+    const id = 'v7x-llama3.1-70b-8k-bf16-64c-2025-12-18';
+    const row = (file) => JSON.parse(readFileSync(file, 'utf8')).find((one) => one.id === id);
+    const measured = row('tests/accuracy/e2e.json'), { compiled } = row('tests/compile/truth/recipes.json');
+    const predicted = JSON.parse(execFileSync(program, ['estimate', '-'], { input: JSON.stringify(measured.request), encoding: 'utf8' }));
+    const between = (name, low, high, unit, digits) => `${(predicted[name] / unit).toFixed(digits)} ${unit > 1 ? 'GB' : 's'}, 90 % within `
+        + `${(predicted[low] / unit).toFixed(digits)} to ${(predicted[high] / unit).toFixed(digits)}`;
+    const gb = (bytes) => (bytes / 1e9).toFixed(1);
+    return [
+        `One job through all three levels: the published recipe of llama3.1-70b on 64 chips of tpu7x (8,192 tokens, bf16; row`,
+        `\`${id}\` of \`tests/accuracy/e2e.json\`):`,
+        '',
+        '| | predicted (`estimate`, milliseconds) | compiled (`verify`, minutes) | measured (published) |',
+        '| --- | --- | --- | --- |',
+        `| step time | ${between('step_time_s', 'step_time_low_s', 'step_time_high_s', 1, 2)} | | ${measured.judged_step_time_s.toFixed(2)} s |`,
+        `| HBM per device | ${between('hbm_bytes_per_device', 'hbm_low_bytes_per_device', 'hbm_high_bytes_per_device', 1e9, 1)} `
+            + `| ${gb(compiled.need_bytes_per_device)} GB of ${gb(predicted.hbm_limit_bytes_per_device)}: ${compiled.verdict} | it ran |`,
+    ].join('\n');
+}
+
 // From tests/accuracy/report.md: what its columns mean, and its rows by chip with their sum.
 function accuracy() {
     const lines = readFileSync('tests/accuracy/report.md', 'utf8').split('\n');
@@ -100,7 +121,7 @@ function settings() {
         ...rows.map(([, name, what, preset]) => `| \`--${name}\` | ${preset ? `\`${preset}\`` : 'none'} | ${what} |`)].join('\n');
 }
 
-const parts = { exchange, ci, accuracy, settings };
+const parts = { exchange, ci, levels, accuracy, settings };
 const before = readFileSync('README.md', 'utf8');
 let after = before;
 for (const [name, make] of Object.entries(parts)) {

@@ -145,7 +145,8 @@ static bool read_arguments(int argc, char **argv, struct job *job)
         if (strncmp(name, "--", 2) != 0) {
             if (!add_files(job, name)) return false;
         } else if (adv_cli_take_option(options, argc, argv, &i) != ADV_CLI_TAKEN) {
-            (void)fprintf(stderr, "tpu-advisor: %s %s is not understood\n", name, value);
+            if (strcmp(name, "--help") != 0)
+                (void)fprintf(stderr, "tpu-advisor: %s %s is not understood\n", name, value);
             return false;
         }
     }

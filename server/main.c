@@ -1,6 +1,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/text.h"
 #include "server/cli.h"
@@ -54,6 +55,16 @@ static void keep_memory(void)
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
 }
 
+/* A command that is misused tells its usage on standard error; one that is asked for it, where it can be
+ * paged. */
+static int run_command(int command, int argc, char **argv)
+{
+    const bool is_asked = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (is_asked) (void)dup2(STDOUT_FILENO, STDERR_FILENO);
+    const int status = commands[command].run(argc, argv);
+    return is_asked && status == ADV_CLI_USAGE ? ADV_CLI_OK : status;
+}
+
 int main(int argc, char **argv)
 {
     keep_memory();
@@ -68,7 +79,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0) return adv_cli_version(argc - 1, argv + 1);
     const char *names[COMMANDS_COUNT];
     for (int i = 0; i < COMMANDS_COUNT; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+        if (strcmp(argv[1], commands[i].name) == 0) return run_command(i, argc - 1, argv + 1);
         names[i] = commands[i].name;
     }
     const char *nearest = adv_text_nearest(argv[1], names, COMMANDS_COUNT);

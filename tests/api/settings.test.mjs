@@ -20,7 +20,8 @@ test('every command says how it is called', async () => {
   assert.ok(commands.length >= 10, commands.join());
   for (const command of commands) {
     const told = await run([command, '--help']);
-    assert.match(told.out + told.err, new RegExp(`^usage: tpu-advisor ${command}`, 'm'));
+    assert.deepEqual([told.status, told.err], [0, ''], command);
+    assert.match(told.out, new RegExp(`^usage: tpu-advisor ${command}`), command);
   }
 });
 

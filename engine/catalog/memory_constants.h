@@ -13,7 +13,7 @@
     X(single_loss_tokens_per_emb_least, "frac",                                                              \
       "tokens of one sequence a device, of emb, whose logits have a gradient of their own there")            \
     X(capped_loss_tokens_per_emb_least, "frac",                                                              \
-      "the same of more than one sequence, for logits under a cap")                                          \
+      "the same of more than one sequence, for logits under a cap; a million where there never is one")      \
     X(loss_logits_tensors, "tensors", "[tokens, vocab] at the loss: the logits and their gradient")          \
     X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")        \

@@ -51,11 +51,37 @@ static void a_loop_of_one_layer_sends_nothing_to_the_host(void **state)
     assert_close(saved.bytes[ADV_PLACE_OFFLOAD], 26.0, 1e-9);
 }
 
+/* Bytes that a kept up-projection takes: at the loss, in the backward pass. */
+static void taken_by_mlpwi_0(const char *model, double taken[2])
+{
+    struct bench *b = open_cube(model);
+    b->plan.policy = ADV_POLICY_CUSTOM;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) b->plan.placements[i] = ADV_PLACE_REMAT;
+    const struct adv_estimate none = *bench_estimate(b);
+    b->plan.placements[ADV_TENSOR_MLPWI_0] = ADV_PLACE_DEVICE;
+    const struct adv_estimate *one = bench_estimate(b);
+    taken[0] = one->loss_peak_bytes - none.loss_peak_bytes;
+    taken[1] = one->backward_peak_bytes - none.backward_peak_bytes;
+}
+
+static void what_a_block_keeps_its_other_layers_do_not_leave(void **state)
+{
+    (void)state;
+    double taken[2];
+    taken_by_mlpwi_0("llama3.1-8b", taken);
+    assert_close(taken[1], taken[0], 1e-9);
+    taken_by_mlpwi_0("olmo3-7b", taken); /* 32 stacked, of up to 3 in the block not made again */
+    assert_true(taken[1] < taken[0] * (1.0 - 1.0 / 32.0) && taken[1] > taken[0] * (1.0 - 3.0 / 32.0));
+    taken_by_mlpwi_0("gemma2-9b", taken); /* 42, and 1 */
+    assert_true(taken[1] < taken[0] && taken[1] > taken[0] * (1.0 - 1.0 / 42.0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scan_step_keeps_its_input_and_a_policy_that_names_them_its_layers),
         cmocka_unit_test(a_loop_of_one_layer_sends_nothing_to_the_host),
+        cmocka_unit_test(what_a_block_keeps_its_other_layers_do_not_leave),
     };
     return run_group(tests);
 }

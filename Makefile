@@ -37,7 +37,8 @@ LDFLAGS_ALL = -pthread -pie -Wl,-z,relro,-z,now $(if $(SANITIZER),-fsanitize=$(S
 ENGINE_SRC := $(wildcard engine/*.c engine/*/*.c)
 SERVER_SRC := $(wildcard server/*.c)
 MAIN_SRC   := server/main.c
-ENGINE_OBJ := $(ENGINE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/embedded_catalog.o $(BUILD)/gen/embedded_templates.o
+ENGINE_OBJ := $(ENGINE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/embedded_catalog.o $(BUILD)/gen/embedded_templates.o \
+              $(BUILD)/gen/engine_version.o
 SERVER_OBJ := $(filter-out $(BUILD)/$(MAIN_SRC:.c=.o),$(SERVER_SRC:%.c=$(BUILD)/%.o)) $(BUILD)/gen/embedded_web.o $(BUILD)/gen/embedded_sql.o \
               $(BUILD)/gen/embedded_openapi.o $(BUILD)/gen/embedded_verifier.o
 PROGRAM    := $(BUILD)/tpu-advisor
@@ -75,6 +76,18 @@ web/node_modules/.package-lock.json: web/package-lock.json
 $(WEB_DIST)/index.html: $(WEB_SOURCES) web/node_modules/.package-lock.json
 	$(call say,BUNDLE,$(WEB_DIST))
 	$(Q)node web/build.mjs $(WEB_DIST)
+
+# The engine's name in its answers: a digest of its sources, so that no two engines share one. Written when it changes.
+ENGINE_DIGESTED := $(sort $(wildcard engine/*.[ch] engine/*/*.[ch]))
+$(BUILD)/gen/engine_version.c: $(ENGINE_DIGESTED) Makefile
+	@mkdir -p $(@D)
+	$(Q)build=$$(sha256sum $(ENGINE_DIGESTED) | sha256sum | cut -c1-12) && \
+	    printf '#include "engine/base/version.h"\n\nconst char adv_engine_version_text[] = ADV_ENGINE_VERSION "+%s";\n' "$$build" > $@.new
+	$(Q)if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(BUILD)/gen/engine_version.o: $(BUILD)/gen/engine_version.c $(BUILD)/flags
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 $(BUILD)/gen/embedded_catalog.c: $(CATALOG_DATA:%=engine/catalog/data/%) engine/base/embed.sh Makefile
 	@mkdir -p $(@D)

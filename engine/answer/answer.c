@@ -15,7 +15,7 @@
 
 const char *adv_engine_version(void)
 {
-    return ADV_ENGINE_VERSION;
+    return adv_engine_version_text;
 }
 
 adv_code adv_answer_no_memory(adv_err *err)

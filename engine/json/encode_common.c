@@ -47,7 +47,8 @@ json_t *adv_encode_members(json_t *object, ...)
 
 json_t *adv_encode_engine(const struct adv_catalog *catalog)
 {
-    return ADV_OBJECT(ADV_M("version", ADV_ENGINE_VERSION), ADV_M("catalog_hash", adv_catalog_hash(catalog)),
+    return ADV_OBJECT(ADV_M("version", adv_engine_version_text),
+                      ADV_M("catalog_hash", adv_catalog_hash(catalog)),
                       ADV_M("calibration", adv_catalog_calibration(catalog)));
 }
 

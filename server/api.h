@@ -20,6 +20,13 @@ ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int ki
 
 /* The request's Idempotency-Key into `idempotency`, whose key is NULL without one. */
 struct adv_idempotency;
+
+/* Fills the reply from an earlier answer with the key, if there is one: a stored run's, or a sweep of one
+ * that was made in its place. A database that is away is no obstacle. ADV_E_INVALID: with another request. */
+ADV_MUST_CHECK adv_code adv_api_replay(struct adv_exchange *exchange,
+                                       const struct adv_idempotency *idempotency, adv_err *err);
+ADV_MUST_CHECK adv_code adv_api_replay_sweep(struct adv_exchange *exchange,
+                                             const struct adv_idempotency *idempotency, adv_err *err);
 ADV_MUST_CHECK adv_code adv_api_read_key(const struct adv_exchange *exchange,
                                          struct adv_idempotency *idempotency, adv_err *err);
 
@@ -64,11 +71,6 @@ adv_handler adv_api_runs_list, adv_api_run_get, adv_api_run_delete, adv_api_run_
     adv_api_run_reevaluate, adv_api_run_artifact, adv_api_artifact, adv_api_measurement_post,
     adv_api_measurements_list, adv_api_measurement_delete, adv_api_accuracy, adv_api_compare, adv_api_check,
     adv_api_baseline_get, adv_api_baseline_put, adv_api_baseline_delete, adv_api_baselines_list;
-
-/* Queues the first plans of a run that has just been stored, and names the verification in the answer
- * ("verification_id"; null where it could not be queued: logged, and asked for again by POST). */
-void adv_api_verify_behind(struct adv_exchange *exchange, const char *run_id, const struct adv_answer *answer,
-                           struct adv_text *response);
 
 /* The compiler's verdict on plan `rank` of an answer; not known where the answer has no such plan. */
 struct adv_verification_word;

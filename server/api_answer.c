@@ -7,9 +7,11 @@
 #include "engine/json/question.h"
 #include "server/api.h"
 #include "server/calibrations.h"
+#include "server/json_text.h"
 #include "server/keep.h"
 #include "server/monotonic.h"
 #include "server/routes.h"
+#include "server/store_verifications.h"
 
 #define LONGEST_KEY      255
 #define LOOK_UP_WAIT_MS  250 /* for a worker that looks up a stored answer; then it is computed */
@@ -41,8 +43,26 @@ adv_code adv_api_read_key(const struct adv_exchange *exchange, struct adv_idempo
     return whole ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
 }
 
-/* Fills the reply from an earlier answer with the key; a database that is away is no obstacle. */
-static adv_code replay(struct adv_exchange *exchange, const struct adv_idempotency *idempotency, adv_err *err)
+/* An answer that sent plans to the compiler names the verification, which its row does not. */
+static void name_verification(struct adv_exchange *exchange, const struct adv_idempotency *idempotency,
+                              struct adv_text *json)
+{
+    static const char wish[] = "\"verify\"";
+    char run_id[ADV_UUID_BYTES], id[ADV_UUID_BYTES] = "", members[96];
+    adv_err ignored = adv_err_empty(); /* the run is named, and lists its verifications */
+    if (!memmem(exchange->body, exchange->body_bytes, wish, sizeof wish - 1) ||
+        adv_store_key_run(exchange->db, idempotency, run_id, &ignored) ||
+        adv_verification_newest_id(exchange->db, run_id, id, &ignored) || !id[0])
+        return;
+    struct adv_text named = adv_text_empty(ADV_LIMIT_STORED_BYTES);
+    (void)snprintf(members, sizeof members, "\"verification_id\":\"%s\"", id);
+    adv_json_text_extend(&named, json->data, json->length_bytes, members);
+    adv_text_free(json);
+    *json = named;
+}
+
+adv_code adv_api_replay(struct adv_exchange *exchange, const struct adv_idempotency *idempotency,
+                        adv_err *err)
 {
     enum adv_store_outcome outcome = ADV_STORE_UNKNOWN_KEY;
     char *response = NULL;
@@ -50,11 +70,14 @@ static adv_code replay(struct adv_exchange *exchange, const struct adv_idempoten
     if (!idempotency->key || !exchange->db ||
         adv_store_key_find(exchange->db, idempotency, &outcome, &response, &ignored))
         return ADV_OK;
-    if (outcome == ADV_STORE_OTHER_BODY)
-        return adv_err_add(err, ADV_E_INVALID, "/headers/Idempotency-Key", "use a new key for a new request",
-                           "the key was used with another request");
+    if (outcome == ADV_STORE_OTHER_BODY) return adv_store_refuse_key(err);
     if (outcome != ADV_STORE_REPLAYED) return ADV_OK;
-    adv_reply_json(exchange, 200, response, strlen(response));
+    struct adv_text json = adv_text_empty(ADV_LIMIT_STORED_BYTES);
+    adv_text_append(&json, response);
+    free(response);
+    if (!json.overflow) name_verification(exchange, idempotency, &json);
+    if (json.overflow) adv_text_free(&json);
+    adv_reply_json(exchange, 200, json.data, json.length_bytes);
     adv_reply_header(exchange, "Idempotency-Replayed", "true");
     return ADV_OK;
 }
@@ -79,18 +102,19 @@ static adv_code store_and_reply(struct adv_exchange *exchange, adv_err *err)
                             .idempotency = idempotency->key ? idempotency : NULL};
     adv_code code = adv_keep(exchange, &pending->answer, &kept, err);
     if (!code && kept.outcome != ADV_STORE_UNKNOWN_KEY) {
-        if (pending->answer.verify_top > 0 && kept.run_id[0])
-            adv_api_verify_behind(exchange, kept.run_id, &pending->answer, &kept.response);
+        adv_err unqueued = adv_err_empty();
+        if (kept.run_id[0] && adv_keep_verify(exchange->db, exchange->principal, kept.run_id,
+                                              &pending->answer, &kept.response, &unqueued))
+            adv_api_warn(exchange, "verification not queued", &unqueued);
         if (kept.response.overflow) adv_text_free(&kept.response);
         adv_reply_json(exchange, 200, kept.response.data, kept.response.length_bytes);
         return ADV_OK;
     }
     adv_text_free(&kept.response);
     /* the key was taken while we computed: that answer counts */
-    if (!code) code = replay(exchange, idempotency, err);
+    if (!code) code = adv_api_replay(exchange, idempotency, err);
     if (code || exchange->reply.status) return code;
-    return adv_err_add(err, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
-                       "a request with this key is being answered");
+    return adv_store_refuse_pending_key(err);
 }
 
 /* ADV_E_FORBIDDEN: the token may not store. */
@@ -116,9 +140,10 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
     adv_answer_set_elapsed(answer, (double)elapsed_us * 1e-6);
     if (answer->evaluations > 0)
         adv_metrics_add(metrics, ADV_COUNTER_EVALUATIONS, (uint64_t)answer->evaluations);
-    if (!answer->wants_store || (exchange->scopes & ADV_SCOPE_WRITE)) return ADV_OK;
-    adv_answer_free(answer);
-    return refuse_store(err);
+    code = adv_keep_within("token", exchange->project, answer, err);
+    if (!code && answer->wants_store && !(exchange->scopes & ADV_SCOPE_WRITE)) code = refuse_store(err);
+    if (code) adv_answer_free(answer);
+    return code;
 }
 
 /* Hands out a kept answer without copying it: it is held until the exchange ends. */
@@ -422,6 +447,8 @@ adv_code adv_api_answer(struct adv_exchange *exchange, adv_err *err)
     if (exchange->route->kind == ADV_REQUEST_ADVISE && adv_api_wants_async(exchange))
         return go_on(exchange, adv_api_answer_async, ADV_ROUTE_STORE);
     if (!pending->idempotency.key) return compute(exchange, err);
-    code = replay(exchange, &pending->idempotency, err);
+    code = adv_api_replay(exchange, &pending->idempotency, err);
+    if (!code && !exchange->reply.status && exchange->route->kind == ADV_REQUEST_ADVISE)
+        code = adv_api_replay_sweep(exchange, &pending->idempotency, err);
     return code || exchange->reply.status ? code : go_on(exchange, compute, (int)exchange->route->place);
 }

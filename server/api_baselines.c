@@ -102,10 +102,13 @@ adv_code adv_api_baseline_put(struct adv_exchange *exchange, adv_err *err)
     bool created = false;
     adv_code code = read_condition(exchange, &condition, err);
     if (code) return code;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        const char *pointer = i ? "/path/label" : "/path/project";
         if (strlen(exchange->parameters[i]) >= ADV_LIMIT_NAME)
-            (void)adv_err_add(err, ADV_E_INVALID, i ? "/path/label" : "/path/project", NULL,
-                              "longer than %d bytes", ADV_LIMIT_NAME - 1);
+            (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "longer than %d bytes", ADV_LIMIT_NAME - 1);
+        if (adv_text_has_control(exchange->parameters[i]))
+            (void)adv_err_add(err, ADV_E_INVALID, pointer, NULL, "the name has control characters");
+    }
     code = adv_decode_run_id(adv_exchange_body(exchange), exchange->body_bytes, run_id, err);
     if (!code) code = err->code;
     if (!code) code = adv_store_baseline_put(exchange->db, &name, run_id, &condition, &created, err);

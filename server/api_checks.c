@@ -1,7 +1,8 @@
 /* api_checks.c: a candidate compared with a baseline: two runs, or an estimate made for it.
  *
- * A run of another engine (version, catalog or calibration) is priced again by this one, so that a check
- * compares plans and not engines; what the other engine answered is kept beside it.
+ * Both sides are priced by this engine under one calibration, that of the baseline's project, so that a check
+ * compares plans and not engines. A run of another engine, catalog or calibration is priced again; what was
+ * answered then is kept beside it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "engine/advise.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/calibrations.h"
 #include "server/gate.h"
 #include "server/keep.h"
 #include "server/store_baselines.h"
@@ -21,40 +23,64 @@
 struct side {
     struct adv_gate_side gate;
     char *response; /* the answer that is judged; malloc'ed */
+    /* Of a candidate that was estimated here: */
+    char *request; /* as it is stored; malloc'ed */
+    struct adv_answer made;
 };
 
-/* Prices the side's plan with this engine. */
-static adv_code price_again(struct adv_exchange *exchange, const struct adv_stored_run *run,
+static void free_side(struct side *side)
+{
+    free(side->response);
+    free(side->request);
+    if (side->made.json) adv_answer_free(&side->made);
+    memset(side, 0, sizeof *side);
+}
+
+/* Prices the side's plan with this engine, under the calibration of the project. */
+static adv_code price_again(struct adv_exchange *exchange, const char *project, const char *request,
                             struct side *side, adv_err *err)
 {
     char *json = NULL;
     struct adv_answer answer;
-    adv_code code = adv_gate_ask_again(run->request, run->response, &json, err);
+    adv_code code = adv_gate_ask_again(request, side->response, project, &json, err);
     if (code) return code;
     code = adv_api_run_engine(exchange, ADV_REQUEST_ESTIMATE, json, strlen(json), &answer, err);
     free(json);
     if (code) return code;
+    free(side->response);
     side->response = answer.json;
     side->gate.reevaluated = true;
     return adv_gate_read_answer(answer.json, &side->gate.now, err);
 }
 
-static adv_code load_run(struct adv_exchange *exchange, const char *run_id, struct side *side, adv_err *err)
+/* Reads the side's numbers from its response, and prices it again where they are not by what is in force for
+ * the project. */
+static adv_code read_side(struct adv_exchange *exchange, const char *project, const char *request,
+                          struct side *side, adv_err *err)
+{
+    adv_code code = adv_gate_read_answer(side->response, &side->gate.stored, err);
+    side->gate.now = side->gate.stored;
+    if (code || adv_gate_is_todays(adv_calibrations_of(exchange->app, project), &side->gate.stored))
+        return code;
+    return price_again(exchange, project, request, side, err);
+}
+
+/* `project`: whose calibration prices it; NULL: the run's own project's, which is then in `own`. */
+static adv_code load_run(struct adv_exchange *exchange, const char *run_id, const char *project,
+                         char own[ADV_LIMIT_NAME], struct side *side, adv_err *err)
 {
     struct adv_stored_run run;
     adv_code code = adv_store_run_get(exchange->db, run_id, &run, err);
     if (code) return code;
     (void)snprintf(side->gate.run_id, sizeof side->gate.run_id, "%s", run.id);
-    code = adv_gate_read_answer(run.response, &side->gate.stored, err);
-    side->gate.now = side->gate.stored;
-    if (!code && !adv_gate_is_todays(exchange->app->catalog, &side->gate.stored)) {
-        code = price_again(exchange, &run, side, err);
-        if (code == ADV_E_INVALID || code == ADV_E_ILLEGAL)
-            adv_err_hint(err, "this engine does not take the run's request any more: use another run");
-    } else if (!code) {
-        side->response = strdup(run.response);
-        if (!side->response) code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run");
-    }
+    (void)snprintf(own, ADV_LIMIT_NAME, "%s", run.project);
+    side->response = strdup(run.response);
+    if (!side->response)
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run");
+    else
+        code = read_side(exchange, project ? project : own, run.request, side, err);
+    if (side->response && (code == ADV_E_INVALID || code == ADV_E_ILLEGAL))
+        adv_err_hint(err, "this engine does not take the run's request any more: use another run");
     adv_store_run_free(&run);
     return code;
 }
@@ -65,72 +91,92 @@ static adv_code finish(struct side *side, adv_code code, const adv_err *found, c
 {
     if (!code) return ADV_OK;
     adv_err_merge(err, found, pointer);
-    free(side->response);
-    side->response = NULL;
+    free_side(side);
     return code;
 }
 
+/* A project's pinned baseline is there for all its tokens, whoever's the run is. */
+static adv_code load_pinned(struct adv_exchange *exchange, const char *run_id, const char *project,
+                            struct side *side, adv_err *err)
+{
+    char own[ADV_LIMIT_NAME];
+    adv_db_act_for(exchange->db, exchange->principal, "", false);
+    const adv_code code = load_run(exchange, run_id, project, own, side, err);
+    adv_db_act_for(exchange->db, exchange->principal, exchange->project,
+                   (exchange->scopes & ADV_SCOPE_WRITE) != 0);
+    return code;
+}
+
+/* `project` gets the name of the project whose calibration prices both sides. */
 static adv_code load_baseline(struct adv_exchange *exchange, const struct adv_gate_request *request,
-                              struct side *side, adv_err *err)
+                              char project[ADV_LIMIT_NAME], struct side *side, adv_err *err)
 {
     const bool by_id = request->baseline_run_id[0] != '\0';
-    const char *run_id = request->baseline_run_id;
     const struct adv_baseline_name name = {request->baseline_project, request->baseline_label};
     struct adv_baseline baseline;
     adv_err found = adv_err_empty();
+    adv_code code = ADV_OK;
     memset(side, 0, sizeof *side);
-    adv_code code =
-        by_id ? ADV_OK
-              : adv_store_baseline_find(exchange->db, &name, request->candidate_run_id, &baseline, &found);
-    if (!code) code = load_run(exchange, by_id ? run_id : baseline.run_id, side, &found);
+    if (by_id) {
+        code = load_run(exchange, request->baseline_run_id, NULL, project, side, &found);
+    } else {
+        (void)snprintf(project, ADV_LIMIT_NAME, "%s", name.project);
+        code = adv_store_baseline_find(exchange->db, &name, request->candidate_run_id, &baseline, &found);
+        if (!code) code = load_pinned(exchange, baseline.run_id, project, side, &found);
+    }
     if (!code && !side->gate.stored.fits)
         code = adv_err_add(&found, ADV_E_INVALID, "", "use a run that fits",
                            "the run does not fit in memory: it is nothing to compare with");
     return finish(side, code, &found, by_id ? "/baseline/run_id" : "/baseline", err);
 }
 
-/* The candidate is estimated here, and stored when it asks for it. */
+/* The candidate is estimated here; keep_candidate stores it. */
 static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_gate_request *request,
-                               struct side *side, adv_err *err)
+                               const char *project, struct side *side, adv_err *err)
 {
-    struct adv_answer answer;
-    char *plain = NULL; /* without a recipe, as it is stored */
-    size_t plain_bytes = 0;
+    size_t request_bytes = 0; /* without a recipe, as it is stored */
     adv_code code =
         adv_request_expand(exchange->app->catalog, ADV_REQUEST_ESTIMATE, request->candidate_request,
-                           request->candidate_request_bytes, NULL, 0, &plain, &plain_bytes, err);
-    if (!code) code = adv_api_run_engine(exchange, ADV_REQUEST_ESTIMATE, plain, plain_bytes, &answer, err);
-    if (code) {
-        free(plain);
-        return code;
-    }
-    struct adv_kept kept = {.kind = ADV_REQUEST_ESTIMATE, .request = plain};
-    if (answer.wants_store) {
-        code = adv_keep(exchange, &answer, &kept, err);
-    } else {
-        kept.response = adv_text_empty(ADV_LIMIT_STORED_BYTES);
-        adv_text_append_bytes(&kept.response, answer.json, answer.json_bytes);
-    }
-    adv_answer_free(&answer);
-    free(plain);
-    side->response = kept.response.data;
-    memcpy(side->gate.run_id, kept.run_id, sizeof kept.run_id);
+                           request->candidate_request_bytes, NULL, 0, &side->request, &request_bytes, err);
+    if (!code)
+        code = adv_api_run_engine(exchange, ADV_REQUEST_ESTIMATE, side->request, request_bytes, &side->made,
+                                  err);
     if (code) return code;
-    if (kept.response.overflow || !side->response)
-        return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
-    code = adv_gate_read_answer(side->response, &side->gate.now, err);
-    side->gate.stored = side->gate.now;
+    side->response = strdup(side->made.json);
+    if (!side->response) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    return read_side(exchange, project, side->request, side, err);
+}
+
+/* Stores a candidate that asked for it, once it is known that the check has a verdict. One that an earlier
+ * request with the same key has stored is that run. */
+static adv_code keep_candidate(struct adv_exchange *exchange, struct side *side, adv_err *err)
+{
+    struct adv_idempotency idempotency;
+    if (!side->made.wants_store) return ADV_OK;
+    adv_code code = adv_api_read_key(exchange, &idempotency, err);
+    if (code) return code;
+    struct adv_kept kept = {.kind = ADV_REQUEST_ESTIMATE,
+                            .request = side->request,
+                            .idempotency = idempotency.key ? &idempotency : NULL};
+    adv_err found = adv_err_empty();
+    code = adv_keep(exchange, &side->made, &kept, &found);
+    adv_text_free(&kept.response);
+    memcpy(side->gate.run_id, kept.run_id, sizeof kept.run_id);
+    if (!code && kept.outcome == ADV_STORE_UNKNOWN_KEY)
+        code = adv_store_key_run(exchange->db, &idempotency, side->gate.run_id, &found);
+    if (code) adv_err_merge(err, &found, "/candidate");
     return code;
 }
 
 static adv_code load_candidate(struct adv_exchange *exchange, const struct adv_gate_request *request,
-                               struct side *side, adv_err *err)
+                               const char *project, struct side *side, adv_err *err)
 {
     const bool by_id = request->candidate_run_id[0] != '\0';
+    char own[ADV_LIMIT_NAME];
     adv_err found = adv_err_empty();
     memset(side, 0, sizeof *side);
-    adv_code code = by_id ? load_run(exchange, request->candidate_run_id, side, &found)
-                          : make_candidate(exchange, request, side, &found);
+    adv_code code = by_id ? load_run(exchange, request->candidate_run_id, project, own, side, &found)
+                          : make_candidate(exchange, request, project, side, &found);
     return finish(side, code, &found, by_id ? "/candidate/run_id" : "/candidate", err);
 }
 
@@ -167,6 +213,16 @@ static const char *print_json(struct adv_exchange *exchange, struct adv_gate_rep
     return "application/json";
 }
 
+enum { AS_JSON, AS_MARKDOWN, AS_JUNIT, FORMS_COUNT };
+
+static int form_of(const struct adv_exchange *exchange)
+{
+    static const char *const types[FORMS_COUNT] = {[AS_JSON] = "application/json",
+                                                   [AS_MARKDOWN] = "text/markdown",
+                                                   [AS_JUNIT] = "application/junit+xml"};
+    return adv_exchange_preferred(exchange, types, FORMS_COUNT);
+}
+
 static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_request *request,
                           const struct side *baseline, const struct side *candidate, bool fail_status)
 {
@@ -182,9 +238,10 @@ static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_r
                                      .reports = request->reports};
     struct adv_text text = adv_text_empty(VERDICT_LIMIT_BYTES);
     const char *type = "application/junit+xml";
-    if (adv_exchange_accepts(exchange, "application/json")) {
+    const int form = form_of(exchange);
+    if (form == AS_JSON) {
         type = print_json(exchange, &report, baseline, candidate, &text);
-    } else if (adv_exchange_accepts(exchange, "text/markdown")) {
+    } else if (form == AS_MARKDOWN) {
         type = "text/markdown; charset=utf-8";
         adv_gate_print_markdown(&report, &text);
     } else {
@@ -206,23 +263,23 @@ adv_code adv_api_check(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_gate_request request;
     struct side baseline = {0}, candidate = {0};
+    char project[ADV_LIMIT_NAME] = "";
     bool fail_status = false;
     adv_code code = adv_api_read_switch(exchange, "fail_status", &fail_status, err);
     if (code) return code;
-    if (!adv_exchange_accepts(exchange, "application/json") &&
-        !adv_exchange_accepts(exchange, "text/markdown") &&
-        !adv_exchange_accepts(exchange, "application/junit+xml"))
+    if (form_of(exchange) < 0)
         return adv_err_add(err, ADV_E_NOT_ACCEPTABLE, "/headers/Accept", NULL,
                            "a check is answered as application/json, text/markdown or application/junit+xml");
     code = adv_decode_gate(adv_exchange_body(exchange), exchange->body_bytes, &request, err);
     if (code) return code;
-    code = load_baseline(exchange, &request, &baseline, err);
-    if (!code) code = load_candidate(exchange, &request, &candidate, err);
+    code = load_baseline(exchange, &request, project, &baseline, err);
+    if (!code) code = load_candidate(exchange, &request, project, &candidate, err);
     if (!code) code = find_words(exchange, &baseline, &candidate, err);
     if (!code) code = adv_gate_compare_like(&baseline.gate, &candidate.gate, request.may_differ, err);
+    if (!code) code = keep_candidate(exchange, &candidate, err);
     if (!code) reply_verdict(exchange, &request, &baseline, &candidate, fail_status);
-    free(baseline.response);
-    free(candidate.response);
+    free_side(&baseline);
+    free_side(&candidate);
     adv_gate_request_free(&request);
     return code;
 }

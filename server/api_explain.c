@@ -3,9 +3,12 @@
 #include <strings.h>
 
 #include "engine/advise.h"
+#include "engine/json/question.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/calibrations.h"
 #include "server/json_text.h"
+#include "server/keep.h"
 
 #define MESSAGE_LIMIT_BYTES (2u * 1024u * 1024u)
 #define ANSWER_LIMIT_BYTES  (16u * 1024u * 1024u)
@@ -28,11 +31,22 @@ adv_code adv_api_explain_oom(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_text json = adv_text_empty(MESSAGE_LIMIT_BYTES), answer = adv_text_empty(ANSWER_LIMIT_BYTES);
     char *found = NULL;
+    struct adv_answer named = {0};
     wrap(exchange, &json);
+    const char *document = json.data ? json.data : "";
     adv_code code = json.overflow
                         ? adv_err_add(err, ADV_E_TOO_LARGE, "/message", NULL, "the message is too long")
-                        : adv_explain_oom(exchange->app->catalog, json.data ? json.data : "",
-                                          json.length_bytes, &exchange->budget, &found, err);
+                        : ADV_OK;
+    if (!code) {
+        adv_question_project_in(document, json.length_bytes, "request", named.project);
+        adv_err refused = adv_err_empty();
+        code = adv_keep_within("token", exchange->project, &named, &refused);
+        adv_err_merge(err, &refused, "/request");
+    }
+    const char *project = exchange->project[0] ? exchange->project : named.project;
+    if (!code)
+        code = adv_explain_oom(adv_calibrations_of(exchange->app, project), document, json.length_bytes,
+                               &exchange->budget, &found, err);
     if (!code) adv_text_append(&answer, found);
     free(found);
     adv_text_free(&json);

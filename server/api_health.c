@@ -3,6 +3,7 @@
 #include "engine/advise.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/calibrations.h"
 #include "server/http.h"
 #include "server/json_text.h"
 #include "server/monotonic.h"
@@ -38,7 +39,8 @@ static int read_loads(const struct adv_app *app, struct adv_pool_load loads[POOL
 }
 
 /* Ready means: send work here. A database that is away leaves the daemon ready but degraded, because
- * everything but the store goes on; ?require=database makes it count. */
+ * everything but the store goes on; ?require=database makes it count. Which calibrations are in force is
+ * known before the first request. */
 adv_code adv_api_readyz(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_app *app = exchange->app;
@@ -55,6 +57,7 @@ adv_code adv_api_readyz(struct adv_exchange *exchange, adv_err *err)
     struct adv_pool_load loads[POOLS];
     const int stuck = read_loads(app, loads);
     bool ready = !draining && stuck == 0 && state != ADV_DATABASE_CONNECTING;
+    if (state == ADV_DATABASE_UP && !adv_calibrations_known(app)) ready = false;
     if (require && (!app->database || state != ADV_DATABASE_UP)) ready = false;
     const char *status = draining                   ? "draining"
                          : stuck                    ? "stuck"

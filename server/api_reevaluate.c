@@ -113,11 +113,10 @@ static adv_code read_run(struct adv_exchange *exchange, struct reevaluation *ask
     code = adv_gate_read_answer(run.response, &before, err);
     if (!code) {
         free(exchange->body); /* from here on the request is the run's */
-        exchange->body = strdup(run.request);
-        exchange->body_bytes = strlen(run.request);
+        exchange->body = NULL;
+        code = adv_gate_name_project(run.request, run.project, &exchange->body, err);
+        exchange->body_bytes = exchange->body ? strlen(exchange->body) : 0;
     }
-    if (!code && !exchange->body)
-        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
     adv_store_run_free(&run);
     return code;
 }

@@ -13,6 +13,7 @@
 #include "server/store_verifications.h"
 
 #define LONGEST_SEARCH   200
+#define TAG_BYTES        (ADV_UUID_BYTES + ADV_LIMIT_ENGINE_BYTES)
 #define LIST_LIMIT_BYTES (1024u * 1024u)       /* 200 rows of at most 1.5 KiB */
 #define RUN_LIMIT_BYTES  (64u * 1024u * 1024u) /* as long as what is stored */
 
@@ -74,17 +75,24 @@ adv_code adv_api_runs_list(struct adv_exchange *exchange, adv_err *err)
 
 /* The answer of a run never changes, but the engine that shows it does, and what the compiler says of it, and
  * what it is tagged with: all are its entity tag. */
-static void reply_run(struct adv_exchange *exchange, const struct adv_stored_run *run,
-                      const char *verification)
+static void tag_of(const struct adv_exchange *exchange, const struct adv_stored_run *run,
+                   const char *verification, char tag[TAG_BYTES])
 {
-    char tag[ADV_UUID_BYTES + ADV_LIMIT_ENGINE_BYTES], digest[ADV_SHA256_HEX];
+    char digest[ADV_SHA256_HEX];
     const struct adv_catalog *catalog = exchange->app->catalog;
     struct adv_text both = adv_text_empty(2 * LIST_LIMIT_BYTES);
     adv_text_format(&both, "%s%s", run->tags, verification);
     adv_sha256_hex(both.data ? both.data : "", both.length_bytes, digest);
     adv_text_free(&both);
-    (void)snprintf(tag, sizeof tag, "%s-%.40s-%.40s-%.80s-%.12s", run->id, adv_engine_version(),
+    (void)snprintf(tag, TAG_BYTES, "%s-%.40s-%.40s-%.80s-%.12s", run->id, adv_engine_version(),
                    adv_catalog_hash(catalog), adv_catalog_calibration(catalog), digest);
+}
+
+static void reply_run(struct adv_exchange *exchange, const struct adv_stored_run *run,
+                      const char *verification)
+{
+    char tag[TAG_BYTES];
+    tag_of(exchange, run, verification, tag);
     adv_reply_header(exchange, "Cache-Control", "private, no-cache");
     if (adv_reply_not_modified(exchange, tag)) return;
     struct adv_text json = adv_text_empty(RUN_LIMIT_BYTES);
@@ -92,6 +100,28 @@ static void reply_run(struct adv_exchange *exchange, const struct adv_stored_run
     adv_json_text_raw(&json, "verification", verification);
     adv_text_append(&json, "}");
     adv_api_reply_made(exchange, 200, &json);
+}
+
+/* Whether the run is still what the writer has read (If-Match). `tags` gets a copy of its tags then, to be
+ * freed: a change of them meanwhile is to be refused too; NULL where nothing was asked. */
+static adv_code check_match(struct adv_exchange *exchange, char **tags, adv_err *err)
+{
+    const char *match = exchange->headers[ADV_HEADER_IF_MATCH];
+    struct adv_stored_run run;
+    char tag[TAG_BYTES];
+    *tags = NULL;
+    if (!match) return ADV_OK;
+    adv_code code = adv_store_run_get(exchange->db, exchange->parameters[0], &run, err);
+    if (code) return code;
+    struct adv_text verification = adv_text_empty(LIST_LIMIT_BYTES);
+    code = adv_verification_of_run(exchange->db, run.id, &verification, err);
+    if (!code) tag_of(exchange, &run, verification.data ? verification.data : "null", tag);
+    adv_text_free(&verification);
+    if (!code && !adv_tags_name(match, tag)) code = adv_store_refuse_match("run", err);
+    if (!code && !(*tags = strdup(run.tags)))
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run");
+    adv_store_run_free(&run);
+    return code;
 }
 
 adv_code adv_api_run_get(struct adv_exchange *exchange, adv_err *err)
@@ -109,7 +139,11 @@ adv_code adv_api_run_get(struct adv_exchange *exchange, adv_err *err)
 
 adv_code adv_api_run_delete(struct adv_exchange *exchange, adv_err *err)
 {
-    return adv_api_reply_done(exchange, adv_store_run_delete(exchange->db, exchange->parameters[0], err));
+    char *read_tags = NULL;
+    adv_code code = check_match(exchange, &read_tags, err);
+    if (!code) code = adv_store_run_delete(exchange->db, exchange->parameters[0], err);
+    free(read_tags);
+    return adv_api_reply_done(exchange, code);
 }
 
 /* The run as it is now. */
@@ -134,12 +168,14 @@ adv_code adv_api_run_restore(struct adv_exchange *exchange, adv_err *err)
 
 adv_code adv_api_run_patch(struct adv_exchange *exchange, adv_err *err)
 {
-    char *tags = NULL;
+    char *tags = NULL, *read_tags = NULL;
     adv_code code = adv_decode_tags(adv_exchange_body(exchange), exchange->body_bytes, &tags, err);
     if (code)
         adv_err_hint(err, "{\"tags\": [\"nightly\"]}: of a stored run nothing else changes");
     else
-        code = adv_store_run_tag(exchange->db, exchange->parameters[0], tags, err);
+        code = check_match(exchange, &read_tags, err);
+    if (!code) code = adv_store_run_tag(exchange->db, exchange->parameters[0], read_tags, tags, err);
     free(tags);
+    free(read_tags);
     return code ? code : reply_changed(exchange, err);
 }

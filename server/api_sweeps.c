@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/json/question.h"
 #include "engine/json/sweep_request.h"
 #include "server/api.h"
 #include "server/app.h"
@@ -59,6 +60,21 @@ static adv_code reply_state(struct adv_exchange *exchange, int status, const cha
     return adv_api_reply_printed(exchange, status, code, &json);
 }
 
+adv_code adv_api_replay_sweep(struct adv_exchange *exchange, const struct adv_idempotency *idempotency,
+                              adv_err *err)
+{
+    static const struct adv_sweep_page nothing = {.limit_count = 0};
+    char id[ADV_UUID_BYTES] = "";
+    adv_err ignored = adv_err_empty();
+    if (!exchange->db) return ADV_OK;
+    const adv_code code = adv_sweep_of_key(exchange->db, idempotency, id, &ignored);
+    if (code == ADV_E_INVALID) return adv_store_refuse_key(err);
+    if (code || !id[0]) return ADV_OK;
+    adv_reply_header(exchange, "Location", "/v1/sweeps/%s", id);
+    adv_reply_header(exchange, "Idempotency-Replayed", "true");
+    return reply_state(exchange, 202, id, &nothing, err);
+}
+
 /* Takes the requests as a sweep; those of a token with a project are of that one where they name none. */
 static adv_code create(struct adv_exchange *exchange, const struct adv_sweep_request *request,
                        const struct adv_idempotency *idempotency, adv_err *err)
@@ -100,7 +116,10 @@ bool adv_api_wants_async(const struct adv_exchange *exchange)
 {
     static const char wish[] = "respond-async";
     const char *at = exchange->headers[ADV_HEADER_PREFER];
-    if (!exchange->app->database || !(exchange->scopes & ADV_SCOPE_WRITE)) return false;
+    struct adv_database *database = exchange->app->database;
+    /* A preference: where it cannot be met now, the answer comes at once. */
+    if (!database || adv_database_state(database) != ADV_DATABASE_UP || !(exchange->scopes & ADV_SCOPE_WRITE))
+        return false;
     while (at && *at) {
         at += strspn(at, ", \t");
         const size_t length = strcspn(at, ", \t;");
@@ -117,7 +136,8 @@ adv_code adv_api_answer_async(struct adv_exchange *exchange, adv_err *err)
                                         .items_count = 1};
     if (exchange->refused) return adv_api_refuse_busy(exchange, err);
     adv_code code = adv_api_read_key(exchange, &idempotency, err);
-    if (code) return code;
+    if (!code) code = adv_api_replay(exchange, &idempotency, err);
+    if (code || exchange->reply.status) return code;
     char *body = exchange->body;
     request.items = &body;
     if (!body) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the body is empty");
@@ -132,22 +152,27 @@ adv_code adv_api_answer_async(struct adv_exchange *exchange, adv_err *err)
     adv_text_append_bytes(&list, body, exchange->body_bytes);
     adv_text_append(&list, "]");
     request.list = list.data;
+    struct adv_question question;
+    if (adv_question_read(body, exchange->body_bytes, &question)) {
+        memcpy(request.project, question.project, sizeof request.project);
+        memcpy(request.label, question.label, sizeof request.label);
+        adv_question_free(&question);
+    }
     adv_reply_header(exchange, "Preference-Applied", "respond-async");
     code = create(exchange, &request, &idempotency, err);
     adv_text_free(&list);
     return code;
 }
 
-/* ?state= of items or sweeps: one of `names`, or NULL. */
-static adv_code read_state(const struct adv_exchange *exchange, const char *const *names, const char **state,
-                           adv_err *err)
+/* ?state= of items or sweeps: one of `names`, or NULL. `listed` are the names as people read them. */
+static adv_code read_state(const struct adv_exchange *exchange, const char *const *names, const char *listed,
+                           const char **state, adv_err *err)
 {
     *state = adv_exchange_query(exchange, "state");
     if (!*state) return ADV_OK;
     for (; *names; names++)
         if (strcmp(*names, *state) == 0) return ADV_OK;
-    return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/state", "queued, running, done, failed or cancelled",
-                       "there is no such state");
+    return adv_err_add(err, ADV_E_BAD_REQUEST, "/query/state", listed, "there is no such state");
 }
 
 adv_code adv_api_sweep_get(struct adv_exchange *exchange, adv_err *err)
@@ -155,7 +180,8 @@ adv_code adv_api_sweep_get(struct adv_exchange *exchange, adv_err *err)
     static const char *const states[] = {"queued", "running", "done", "failed", "cancelled", NULL};
     struct adv_sweep_page page = {.cursor = adv_exchange_query(exchange, "cursor")};
     adv_code code = adv_api_read_limit(exchange, &page.limit_count, err);
-    if (!code) code = read_state(exchange, states, &page.state, err);
+    if (!code)
+        code = read_state(exchange, states, "queued, running, done, failed or cancelled", &page.state, err);
     if (code) return code;
     if (page.cursor &&
         (strlen(page.cursor) > 6 || page.cursor[strspn(page.cursor, "0123456789")] || !*page.cursor))
@@ -177,7 +203,7 @@ adv_code adv_api_sweeps_list(struct adv_exchange *exchange, adv_err *err)
     struct adv_sweeps_filter filter = {.project = adv_exchange_query(exchange, "project"),
                                        .after = adv_exchange_query(exchange, "cursor")};
     adv_code code = adv_api_read_page(exchange, NULL, filter.after, &filter.limit_count, err);
-    if (!code) code = read_state(exchange, states, &filter.state, err);
+    if (!code) code = read_state(exchange, states, "running, done or cancelled", &filter.state, err);
     if (code) return code;
     struct adv_text page = adv_text_empty(SWEEP_LIMIT_BYTES);
     return adv_api_reply_page(exchange, adv_sweeps_list(exchange->db, &filter, &page, err), &page, err);

@@ -41,23 +41,6 @@ static adv_code reply_state(struct adv_exchange *exchange, int status, const cha
     return adv_api_reply_printed(exchange, status, code, &json);
 }
 
-void adv_api_verify_behind(struct adv_exchange *exchange, const char *run_id, const struct adv_answer *answer,
-                           struct adv_text *response)
-{
-    const struct adv_verification_order order = {.run_id = run_id,
-                                                 .principal = exchange->principal,
-                                                 .response = answer->json,
-                                                 .first_rank = 1,
-                                                 .last_rank = answer->verify_top};
-    char id[ADV_UUID_BYTES];
-    adv_err err = adv_err_empty();
-    const bool queued = adv_verification_create(exchange->db, &order, id, &err) == ADV_OK;
-    if (response->length_bytes > 0) response->data[--response->length_bytes] = '\0'; /* the } */
-    adv_json_text_string(response, "verification_id", queued ? id : NULL);
-    adv_text_append(response, "}");
-    if (!queued) adv_api_warn(exchange, "verification not queued", &err);
-}
-
 adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, int rank,
                          struct adv_verification_word *word, adv_err *err)
 {

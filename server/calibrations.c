@@ -9,7 +9,8 @@
 #include "server/monotonic.h"
 #include "server/store_calibrations.h"
 
-#define LOOK_EVERY_US 2000000
+#define LOOK_EVERY_US       2000000
+#define LOOK_FIRST_EVERY_US 5000 /* until the first look has seen the database */
 
 /* One calibrated catalog; kept to the end, because answers under way may use it. */
 struct made {
@@ -28,7 +29,7 @@ struct adv_calibrations {
     pthread_mutex_t lock;
     pthread_cond_t wake;   /* the thread */
     pthread_cond_t looked; /* who asked */
-    bool stopping;
+    bool stopping, known;  /* known: a look has seen the database */
     unsigned asked, answered;
     pthread_t thread;
     struct made *made;
@@ -83,6 +84,7 @@ static void look(struct adv_app *app, struct adv_db *db)
         (void)snprintf(rows[count].project, sizeof rows[count].project, "%s", active[i].project);
         count += rows[count].made != NULL;
     }
+    calibrations->known = calibrations->known || rows;
     const bool changed = rows && !same(calibrations, rows, count);
     if (changed) {
         free(calibrations->rows);
@@ -96,24 +98,48 @@ static void look(struct adv_app *app, struct adv_db *db)
     if (changed) adv_answer_cache_forget(app->answers);
 }
 
-const struct adv_catalog *adv_calibrations_catalog(const struct adv_app *app, const char *json,
-                                                   size_t json_bytes, const char *project)
+const struct adv_catalog *adv_calibrations_of(const struct adv_app *app, const char *project)
 {
     struct adv_calibrations *calibrations = app->calibrations;
     const struct adv_catalog *catalog = app->catalog;
-    struct adv_question question;
-    if (!calibrations) return catalog;
+    if (!calibrations || !*project) return catalog;
+    (void)pthread_mutex_lock(&calibrations->lock);
+    for (int i = 0; i < calibrations->count; i++)
+        if (strcmp(calibrations->rows[i].project, project) == 0)
+            catalog = calibrations->rows[i].made->catalog;
+    (void)pthread_mutex_unlock(&calibrations->lock);
+    return catalog;
+}
+
+static bool is_any_in_force(struct adv_calibrations *calibrations)
+{
+    if (!calibrations) return false;
     (void)pthread_mutex_lock(&calibrations->lock);
     const bool any = calibrations->count > 0;
     (void)pthread_mutex_unlock(&calibrations->lock);
-    if (!any || !adv_question_read(json, json_bytes, &question)) return catalog;
-    const char *name = question.project[0] ? question.project : project;
-    (void)pthread_mutex_lock(&calibrations->lock);
-    for (int i = 0; i < calibrations->count && *name; i++)
-        if (strcmp(calibrations->rows[i].project, name) == 0) catalog = calibrations->rows[i].made->catalog;
-    (void)pthread_mutex_unlock(&calibrations->lock);
+    return any;
+}
+
+const struct adv_catalog *adv_calibrations_catalog(const struct adv_app *app, const char *json,
+                                                   size_t json_bytes, const char *project)
+{
+    struct adv_question question;
+    if (*project) return adv_calibrations_of(app, project);
+    if (!is_any_in_force(app->calibrations) || !adv_question_read(json, json_bytes, &question))
+        return app->catalog;
+    const struct adv_catalog *catalog = adv_calibrations_of(app, question.project);
     adv_question_free(&question);
     return catalog;
+}
+
+bool adv_calibrations_known(const struct adv_app *app)
+{
+    struct adv_calibrations *calibrations = app->calibrations;
+    if (!calibrations) return true;
+    (void)pthread_mutex_lock(&calibrations->lock);
+    const bool known = calibrations->known;
+    (void)pthread_mutex_unlock(&calibrations->lock);
+    return known;
 }
 
 void adv_calibrations_refresh(struct adv_app *app)
@@ -140,9 +166,10 @@ static void *look_loop(void *argument)
         const unsigned asked = calibrations->asked;
         (void)pthread_mutex_unlock(&calibrations->lock);
         if (adv_database_state(app->database) == ADV_DATABASE_UP) look(app, db);
-        const int64_t until_us = adv_monotonic_us() + LOOK_EVERY_US;
         bool is_time = false;
         (void)pthread_mutex_lock(&calibrations->lock);
+        const int64_t until_us =
+            adv_monotonic_us() + (calibrations->known ? LOOK_EVERY_US : LOOK_FIRST_EVERY_US);
         calibrations->answered = asked;
         (void)pthread_cond_broadcast(&calibrations->looked);
         while (!calibrations->stopping && calibrations->asked == asked && !is_time)

@@ -12,10 +12,18 @@ struct adv_calibrations;
 struct adv_calibrations *adv_calibrations_start(struct adv_app *app);
 void adv_calibrations_stop(struct adv_calibrations *calibrations); /* NULL is fine */
 
+/* Whether a look has seen the database; before, projects are priced as if they had no calibration. True where
+ * there is no database. */
+bool adv_calibrations_known(const struct adv_app *app);
+
 /* Returns when it has been looked, or after two seconds. */
 void adv_calibrations_refresh(struct adv_app *app);
 
-/* The catalog for a request: that of its project's calibration, or the plain one. `project`: that of the
- * token, for a request that names none. Lives as long as the app. */
+/* The catalog of a project's calibration; the plain one where none is in force, or for "". Lives as long as
+ * the app. */
+const struct adv_catalog *adv_calibrations_of(const struct adv_app *app, const char *project);
+
+/* The catalog for a request. `project`: that of the token, which no request leaves; "" for that which the
+ * request names, if any. */
 const struct adv_catalog *adv_calibrations_catalog(const struct adv_app *app, const char *json,
                                                    size_t json_bytes, const char *project);

@@ -1,4 +1,5 @@
 /* cli_check.c: tpu-advisor check: candidates against a baseline, for pipelines. */
+#include <math.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "server/cli.h"
 #include "server/cli_io.h"
 #include "server/http_client.h"
+#include "server/request_id.h"
 #include "server/json_text.h"
 
 #define FILES_MAX          1000
@@ -71,7 +73,9 @@ static bool take_limit(void *context, char *text)
     if (!equals || job->spec.limits_count == ADV_LIMIT_CHECK_WORDS) return false;
     *equals = '\0';
     const double frac = strtod(equals + 1, &end);
-    if (end == equals + 1 || *end) return false;
+    if (end == equals + 1 || *end || !isfinite(frac)) return false;
+    for (int i = 0; i < job->spec.limits_count; i++)
+        if (strcmp(job->spec.limits[i].name, text) == 0) return false;
     job->spec.limits[job->spec.limits_count].name = text;
     job->spec.limits[job->spec.limits_count++].frac = frac;
     return true;
@@ -171,12 +175,15 @@ static bool is_away(int status)
     return status >= 500 || status == 429 || status == 408;
 }
 
-/* Asks, and again while the service says that it is busy. */
+/* Asks, and again while the service says that it is busy; under one key, so that a candidate is stored once.
+ */
 static adv_code ask(const struct job *job, const char *body, struct adv_client_answer *answer, adv_err *err)
 {
+    char key[ADV_UUID_BYTES];
+    adv_uuid_make(key);
     for (int attempt = 1;; attempt++) {
         adv_code code =
-            adv_client_ask(job->url, "/v1/checks", job->token, body, ANSWER_WITHIN_S, answer, err);
+            adv_client_ask(job->url, "/v1/checks", job->token, body, key, ANSWER_WITHIN_S, answer, err);
         if (code || !is_away(answer->status) || attempt == TRIES_COUNT) return code;
         const int pause_s = answer->retry_after_s > PAUSE_MAX_S ? PAUSE_MAX_S : answer->retry_after_s;
         free(answer->body);

@@ -62,35 +62,54 @@ static int range_fit(const char *range, size_t length, const char *type)
     return name == strcspn(type, ";") && strncasecmp(range, type, name) == 0 ? 3 : 0;
 }
 
-/* Whether the range's q is above 0; without one it is 1. */
-static bool range_wanted(const char *range, size_t length)
+/* The range's q; without one it is 1. */
+static double range_quality(const char *range, size_t length)
 {
     const char *end = range + length;
     for (const char *at = memchr(range, ';', length); at; at = memchr(at, ';', (size_t)(end - at))) {
         at++;
         while (at < end && (*at == ' ' || *at == '\t')) at++;
-        if (end - at >= 2 && strncasecmp(at, "q=", 2) == 0) return strtod(at + 2, NULL) > 0.0;
+        if (end - at >= 2 && strncasecmp(at, "q=", 2) == 0) return strtod(at + 2, NULL);
     }
-    return true;
+    return 1.0;
 }
 
-bool adv_exchange_accepts(const struct adv_exchange *exchange, const char *type)
+static double quality_of(const struct adv_exchange *exchange, const char *type)
 {
     const char *at = exchange->headers[ADV_HEADER_ACCEPT];
-    if (!at || !*at) return true;
+    if (!at || !*at) return 1.0;
     int closest = 0; /* the range that names the type most closely decides (RFC 9110, 12.5.1) */
-    bool wanted = false;
+    double quality = 0.0;
     while (*at) {
         at += strspn(at, ", \t");
         size_t length = strcspn(at, ",");
         int fit = range_fit(at, length, type);
         if (fit > closest) {
             closest = fit;
-            wanted = range_wanted(at, length);
+            quality = range_quality(at, length);
         }
         at += length;
     }
-    return wanted;
+    return quality;
+}
+
+bool adv_exchange_accepts(const struct adv_exchange *exchange, const char *type)
+{
+    return quality_of(exchange, type) > 0.0;
+}
+
+int adv_exchange_preferred(const struct adv_exchange *exchange, const char *const *types, int count)
+{
+    int preferred = -1;
+    double highest = 0.0;
+    for (int i = 0; i < count; i++) {
+        const double quality = quality_of(exchange, types[i]);
+        if (quality > highest) {
+            highest = quality;
+            preferred = i;
+        }
+    }
+    return preferred;
 }
 
 void adv_reply_clear(struct adv_reply *reply)

@@ -126,6 +126,9 @@ ADV_MUST_CHECK adv_code adv_exchange_check_query(const struct adv_exchange *exch
  * there is none. */
 bool adv_exchange_accepts(const struct adv_exchange *exchange, const char *type);
 
+/* Which of the types the client likes best; of equals the first. -1: none. */
+int adv_exchange_preferred(const struct adv_exchange *exchange, const char *const *types, int count);
+
 /* Replies. `body` must be malloc'ed and is taken over, also on failure; NULL becomes a 503. */
 void adv_reply_json(struct adv_exchange *exchange, int status, char *body, size_t body_bytes);
 void adv_reply_text(struct adv_exchange *exchange, int status, const char *content_type, char *body,
@@ -145,6 +148,9 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err);
 /* The same of one finding. Returns false: the check that it ends has failed. */
 bool adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,
                      const char *format, ...) ADV_PRINTF(5, 6);
+
+/* Whether the value of If-Match or If-None-Match (NULL: none) names the entity tag; "*" names every one. */
+bool adv_tags_name(const char *tags, const char *tag);
 
 /* Sets ETag (a strong one, `tag` without quotes). true when If-None-Match names it and the reply is a
  * finished 304. */

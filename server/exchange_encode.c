@@ -9,7 +9,7 @@
 
 #define CODED_TAG "-gzip" /* behind the tag of a coded body: other bytes, another tag */
 
-/* Whether an element of If-None-Match names `tag`, coded or not. */
+/* Whether an element of a list of tags names `tag`, coded or not. */
 static bool names_tag(const char *element, size_t bytes, const char *tag)
 {
     const size_t length = strlen(tag), coded = sizeof CODED_TAG - 1;
@@ -25,22 +25,26 @@ static bool names_tag(const char *element, size_t bytes, const char *tag)
            (bytes == length + 2 + coded && memcmp(element + 1 + length, CODED_TAG, coded) == 0);
 }
 
-bool adv_reply_not_modified(struct adv_exchange *exchange, const char *tag)
+bool adv_tags_name(const char *tags, const char *tag)
 {
-    adv_reply_header(exchange, "ETag", "\"%s\"", tag);
-    const char *at = exchange->headers[ADV_HEADER_IF_NONE_MATCH];
+    const char *at = tags;
     while (at && *at) {
         at += strspn(at, ", \t");
         const size_t length = strcspn(at, ",");
         size_t bytes = length;
         while (bytes && (at[bytes - 1] == ' ' || at[bytes - 1] == '\t')) bytes--;
-        if (names_tag(at, bytes, tag)) {
-            adv_reply_empty(exchange, 304);
-            return true;
-        }
+        if (names_tag(at, bytes, tag)) return true;
         at += length;
     }
     return false;
+}
+
+bool adv_reply_not_modified(struct adv_exchange *exchange, const char *tag)
+{
+    adv_reply_header(exchange, "ETag", "\"%s\"", tag);
+    const bool is_known = adv_tags_name(exchange->headers[ADV_HEADER_IF_NONE_MATCH], tag);
+    if (is_known) adv_reply_empty(exchange, 304);
+    return is_known;
 }
 
 /* Whether Accept-Encoding takes gzip: by its name, or by * where it is not named; q=0 refuses. */

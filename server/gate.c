@@ -140,11 +140,11 @@ static void note_reevaluation(const char *name, const struct adv_gate_side *side
 {
     if (!side->reevaluated) return;
     NOTE(verdict, "reevaluated",
-         "the %s was answered by engine %.20s (catalog %.20s): %.4g s a step and %.2f GiB then, %.4g s and "
-         "%.2f GiB by this engine, which is what is judged",
-         name, side->stored.engine_version, side->stored.catalog_hash, side->stored.step_time_s,
-         side->stored.hbm_bytes_per_device / ADV_GIB, side->now.step_time_s,
-         side->now.hbm_bytes_per_device / ADV_GIB);
+         "the %s was answered by engine %.20s (catalog %.12s, calibration %.50s): %.4g s a step and %.2f GiB "
+         "then, %.4g s and %.2f GiB by this engine under %.50s, which is what is judged",
+         name, side->stored.engine_version, side->stored.catalog_hash, side->stored.calibration,
+         side->stored.step_time_s, side->stored.hbm_bytes_per_device / ADV_GIB, side->now.step_time_s,
+         side->now.hbm_bytes_per_device / ADV_GIB, side->now.calibration);
 }
 
 static void note_differences(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,

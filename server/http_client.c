@@ -202,8 +202,8 @@ static adv_code exchange_with(BIO *stream, const struct address *address, const 
     return good ? ADV_OK : no_answer(address, "the answer was cut off, or is not HTTP", err);
 }
 
-adv_code adv_client_ask(const char *url, const char *path, const char *token, const char *json, int timeout_s,
-                        struct adv_client_answer *answer, adv_err *err)
+adv_code adv_client_ask(const char *url, const char *path, const char *token, const char *json,
+                        const char *key, int timeout_s, struct adv_client_answer *answer, adv_err *err)
 {
     struct address address;
     memset(answer, 0, sizeof *answer);
@@ -215,6 +215,7 @@ adv_code adv_client_ask(const char *url, const char *path, const char *token, co
                     "%s %s%s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\nAccept: application/json\r\n",
                     json ? "POST" : "GET", address.path, path, address.host, address.port);
     if (token) adv_text_format(&request, "Authorization: Bearer %s\r\n", token);
+    if (key) adv_text_format(&request, "Idempotency-Key: %s\r\n", key);
     if (json)
         adv_text_format(&request, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(json));
     adv_text_append(&request, "\r\n");

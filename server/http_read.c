@@ -222,7 +222,8 @@ static bool check_timeout(struct request *request)
     if (text && strspn(text, "0123456789.") == strlen(text)) seconds = strtod(text, &end);
     if (text && (!end || end == text || *end != '\0' || !(seconds > 0.0)))
         return adv_reply_error(&request->exchange, ADV_E_BAD_REQUEST, "/headers/Request-Timeout",
-                               "Request-Timeout: 2.5", "Request-Timeout is a number of seconds above 0");
+                               "Request-Timeout: 2.5",
+                               "Request-Timeout is a number of seconds above 0, in digits");
     request->deadline_us = request->start_us + (int64_t)((seconds < own_s ? seconds : own_s) * 1e6);
     return true;
 }

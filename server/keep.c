@@ -6,6 +6,7 @@
 #include "server/api.h"
 #include "server/app.h"
 #include "server/json_text.h"
+#include "server/store_verifications.h"
 
 void adv_keep_prepare(struct adv_run *run, const struct adv_app *app, enum adv_request_kind kind,
                       const struct adv_answer *answer, struct adv_text *response)
@@ -24,6 +25,33 @@ void adv_keep_prepare(struct adv_run *run, const struct adv_app *app, enum adv_r
     (void)snprintf(members, sizeof members, "\"run_id\":\"%s\",\"stored\":true", run->id);
     adv_json_text_extend(response, answer->json, answer->json_bytes, members);
     run->response = response->data;
+}
+
+adv_code adv_keep_within(const char *owner, const char *project, const struct adv_answer *answer,
+                         adv_err *err)
+{
+    if (!*project || !answer->project[0] || strcmp(project, answer->project) == 0) return ADV_OK;
+    return adv_err_add(err, ADV_E_FORBIDDEN, "/project",
+                       "leave it out, or use a token of that project, or of none",
+                       "the %s is for the project '%.95s'", owner, project);
+}
+
+adv_code adv_keep_verify(struct adv_db *db, const char *principal, const char *run_id,
+                         const struct adv_answer *answer, struct adv_text *response, adv_err *err)
+{
+    const struct adv_verification_order order = {.run_id = run_id,
+                                                 .principal = principal,
+                                                 .response = answer->json,
+                                                 .first_rank = 1,
+                                                 .last_rank = answer->verify_top};
+    char id[ADV_UUID_BYTES] = "";
+    if (!answer->verify_top) return ADV_OK;
+    adv_code code = adv_verification_newest_id(db, run_id, id, err);
+    if (!code && !id[0]) code = adv_verification_create(db, &order, id, err);
+    if (response->length_bytes > 0) response->data[--response->length_bytes] = '\0'; /* the } */
+    adv_json_text_string(response, "verification_id", code ? NULL : id);
+    adv_text_append(response, "}");
+    return code;
 }
 
 adv_code adv_keep(struct adv_exchange *exchange, const struct adv_answer *answer, struct adv_kept *kept,

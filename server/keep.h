@@ -12,6 +12,18 @@
 void adv_keep_prepare(struct adv_run *run, const struct adv_app *app, enum adv_request_kind kind,
                       const struct adv_answer *answer, struct adv_text *response);
 
+/* ADV_E_FORBIDDEN: the request names another project than `project`, that of the token or sweep it came with:
+ * neither that project's runs nor its calibration are its business. "" is every project's. `owner` is what
+ * people call it. */
+ADV_MUST_CHECK adv_code adv_keep_within(const char *owner, const char *project,
+                                        const struct adv_answer *answer, adv_err *err);
+
+/* Queues the first plans of a stored answer that asked for it ("verify") for the real compiler, unless the
+ * run has a verification already, and adds `verification_id` to the response: null, and the code, when it
+ * could not be queued. Does nothing for other answers. */
+adv_code adv_keep_verify(struct adv_db *db, const char *principal, const char *run_id,
+                         const struct adv_answer *answer, struct adv_text *response, adv_err *err);
+
 /* An answer on its way into the database: what it answers, and what becomes of it. */
 struct adv_kept {
     enum adv_request_kind kind;

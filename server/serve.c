@@ -309,7 +309,7 @@ int adv_cli_healthcheck(int argc, char **argv)
     (void)snprintf(url, sizeof url, "http://%s%s%s:%s", v6 ? "[" : "", target, v6 ? "]" : "", port);
     adv_err err = adv_err_empty();
     struct adv_client_answer answer;
-    if (adv_client_ask(url, "/readyz", NULL, NULL, HEALTH_PATIENCE_S, &answer, &err)) {
+    if (adv_client_ask(url, "/readyz", NULL, NULL, NULL, HEALTH_PATIENCE_S, &answer, &err)) {
         (void)fprintf(stderr, "tpu-advisor: %s\n", err.findings[0].detail);
         return ADV_CLI_FAILED;
     }

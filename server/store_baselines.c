@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/store_runs.h"
+
 #define AS_TAG " AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS')" /* behind "to_char(column" */
 
 static adv_code no_baseline(const struct adv_baseline_name *name, adv_err *err)
@@ -87,12 +89,6 @@ static adv_code check_run(struct adv_db *db, const char *project, const char *ru
     return code;
 }
 
-static adv_code precondition(adv_err *err)
-{
-    return adv_err_add(err, ADV_E_PRECONDITION, "/headers/If-Match", "GET it again, then decide again",
-                       "the baseline is not what the request takes it for");
-}
-
 #define NOTED                                                                                                \
     " RETURNING project, label, run_id, xmax = 0 AS created), noted AS (INSERT INTO baseline_history "       \
     "(project, label, run_id, changed_by) SELECT project, label, run_id, $4 FROM put) SELECT created FROM "  \
@@ -126,7 +122,7 @@ adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_nam
     if (done) *created = !condition->must_exist && adv_rows_true(&rows, 0, 0);
     adv_rows_free(&rows);
     if (done) return ADV_OK;
-    if (condition->must_exist || condition->must_be_new) return precondition(err);
+    if (condition->must_exist || condition->must_be_new) return adv_store_refuse_match("baseline", err);
     return adv_err_add(err, ADV_E_NOT_FOUND, "/run_id", NULL, "there is no run '%.64s'", run_id);
 }
 
@@ -142,7 +138,7 @@ adv_code adv_store_baseline_delete(struct adv_db *db, const struct adv_baseline_
     adv_code code = adv_db_change(
         db, sql, ADV_VALUES(name->project, name->label, condition->maker, condition->tags), &gone, err);
     if (code || gone > 0) return code;
-    return condition->must_exist ? precondition(err) : no_baseline(name, err);
+    return condition->must_exist ? adv_store_refuse_match("baseline", err) : no_baseline(name, err);
 }
 
 adv_code adv_store_baseline_history(struct adv_db *db, const struct adv_baseline_name *name,
@@ -159,16 +155,16 @@ adv_code adv_store_baseline_history(struct adv_db *db, const struct adv_baseline
 adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const char *cursor, int limit_count,
                                   struct adv_text *json, adv_err *err)
 {
-    /* The cursor is the name that the page before ended with, in hexadecimal. */
+    /* The cursor is the name that the page before ended with: ["project","label"] in hexadecimal. */
     static const char sql[] =
-        "WITH after AS (SELECT convert_from(decode($2, 'hex'), 'UTF8') AS name), shown AS (SELECT b.*, "
+        "WITH after AS (SELECT convert_from(decode($2, 'hex'), 'UTF8')::json AS name), shown AS (SELECT b.*, "
         "row_number() OVER (ORDER BY b.project, b.label) AS place FROM baselines b, after WHERE ($1::text "
         "IS NULL OR b.project = $1) AND (after.name IS NULL OR (b.project, b.label) > "
-        "(split_part(after.name, E'\\x01', 1), split_part(after.name, E'\\x01', 2))) ORDER BY b.project, "
+        "(after.name ->> 0, after.name ->> 1)) ORDER BY b.project, "
         "b.label LIMIT $3::int + 1) SELECT json_build_object('baselines', coalesce((SELECT "
         "json_agg(json_build_object('project', project, 'label', label, 'run_id', run_id, 'updated_at', "
         "to_char(updated_at" ADV_AS_TIME ") ORDER BY place) FROM shown WHERE place <= $3::int), "
-        "'[]'::json), 'next_cursor', (SELECT encode(convert_to(project || E'\\x01' || label, 'UTF8'), "
+        "'[]'::json), 'next_cursor', (SELECT encode(convert_to(json_build_array(project, label)::text, 'UTF8'), "
         "'hex') FROM shown WHERE place = $3::int AND (SELECT count(*) FROM shown) > $3::int))";
     return adv_db_print(db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count)), json, err);
 }

@@ -32,11 +32,14 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "$9::float8, $10::float8, $11::float8, $12::float8, $13::float8, $14::int, $15::float8, $16::float8, "
         "$17::float8) ON CONFLICT (run_id, rank, source, measured_at) DO NOTHING "
         "RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM m";
-    static const char again[] =
+    /* A log says no time: the same numbers of as many steps are the same log, sent twice. */
+    static const char same[] =
         "SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM measurements m WHERE run_id = $1::uuid AND "
-        "rank = $2::int AND measured_at = $3::timestamptz AND source = $4 AND measured_step_time_s = "
-        "$5::float8 AND measured_tokens_per_s_per_chip IS NOT DISTINCT FROM $6::float8 AND "
-        "measured_hbm_bytes_per_device IS NOT DISTINCT FROM $7::float8";
+        "rank = $2::int AND ($3::timestamptz IS NULL OR measured_at = $3::timestamptz) AND source = $4 AND "
+        "measured_step_time_s = $5::float8 AND measured_tokens_per_s_per_chip IS NOT DISTINCT FROM "
+        "$6::float8 AND measured_hbm_bytes_per_device IS NOT DISTINCT FROM $7::float8 AND ($3::timestamptz "
+        "IS NOT NULL OR (steps_count, warm_up_steps_count, measured_step_time_p25_s, "
+        "measured_step_time_p75_s) IS NOT DISTINCT FROM ($8::int, $9::int, $10::float8, $11::float8)) LIMIT 1";
     char id[ADV_UUID_BYTES];
     const bool counted = measured->steps_count > 0;
     const char *rank = ADV_INTEGER(key->rank);
@@ -45,20 +48,23 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
     const char *step_time = ADV_NUMBER(measured->step_time_s);
     const char *tokens = ADV_NUMBER(measured->tokens_per_s_per_chip);
     const char *hbm = ADV_NUMBER(measured->hbm_bytes_per_device);
-    adv_code code =
-        adv_db_print(db, insert,
-                     ADV_VALUES(id, key->run_id, rank, at, measured->source,
-                                counted ? ADV_INTEGER(measured->steps_count) : NULL, step_time, tokens, hbm,
-                                ADV_NUMBER(plan->step_time_s), ADV_NUMBER(plan->step_time_low_s),
-                                ADV_NUMBER(plan->step_time_high_s), ADV_NUMBER(plan->hbm_bytes_per_device),
-                                counted ? ADV_INTEGER(measured->warm_up_steps_count) : NULL,
-                                ADV_NUMBER(measured->step_time_p25_s), ADV_NUMBER(measured->step_time_p75_s),
-                                ADV_NUMBER(measured->step_time_mad_s)),
-                     json, err);
+    const char *steps = counted ? ADV_INTEGER(measured->steps_count) : NULL;
+    const char *warm_up = counted ? ADV_INTEGER(measured->warm_up_steps_count) : NULL;
+    const char *p25 = ADV_NUMBER(measured->step_time_p25_s), *p75 = ADV_NUMBER(measured->step_time_p75_s);
+    const struct adv_values as_before =
+        ADV_VALUES(key->run_id, rank, at, measured->source, step_time, tokens, hbm, steps, warm_up, p25, p75);
+    adv_code code = at ? ADV_E_NOT_FOUND : adv_db_print(db, same, as_before, json, err);
+    *created = false;
+    if (code != ADV_E_NOT_FOUND) return code;
+    code = adv_db_print(db, insert,
+                        ADV_VALUES(id, key->run_id, rank, at, measured->source, steps, step_time, tokens, hbm,
+                                   ADV_NUMBER(plan->step_time_s), ADV_NUMBER(plan->step_time_low_s),
+                                   ADV_NUMBER(plan->step_time_high_s), ADV_NUMBER(plan->hbm_bytes_per_device),
+                                   warm_up, p25, p75, ADV_NUMBER(measured->step_time_mad_s)),
+                        json, err);
     *created = code == ADV_OK;
     if (code != ADV_E_NOT_FOUND) return code;
-    code = adv_db_print(
-        db, again, ADV_VALUES(key->run_id, rank, at, measured->source, step_time, tokens, hbm), json, err);
+    code = adv_db_print(db, same, as_before, json, err);
     if (code != ADV_E_NOT_FOUND) return code;
     return adv_err_add(err, ADV_E_CONFLICT, "", "give each measurement the time at which it was taken",
                        "'%.64s' has measured this plan at that time with other numbers", measured->source);

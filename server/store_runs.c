@@ -7,14 +7,12 @@
 
 #include "server/json_text.h"
 
-#define KEY_LIFETIME "interval '24 hours'"
-
 adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *idempotency,
                             enum adv_store_outcome *outcome, char **response, adv_err *err)
 {
     static const char sql[] =
         "SELECT k.body_sha256, r.response FROM idempotency_keys k JOIN runs r ON r.id = k.run_id "
-        "WHERE k.principal = $1 AND k.key = $2 AND k.created_at > now() - " KEY_LIFETIME;
+        "WHERE k.principal = $1 AND k.key = $2 AND k.created_at > now() - " ADV_KEY_LIFETIME;
     struct adv_rows rows;
     adv_code code = adv_db_run(db, sql, ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
     if (code) return code;
@@ -26,6 +24,36 @@ adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *ide
         if (same && !*response)
             code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the stored answer");
     }
+    adv_rows_free(&rows);
+    return code;
+}
+
+adv_code adv_store_refuse_key(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_INVALID, "/headers/Idempotency-Key", "use a new key for a new request",
+                       "the key was used with another request");
+}
+
+adv_code adv_store_refuse_pending_key(adv_err *err)
+{
+    return adv_err_add(err, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
+                       "a request with this key is being answered");
+}
+
+adv_code adv_store_key_run(struct adv_db *db, const struct adv_idempotency *idempotency,
+                           char run_id[ADV_UUID_BYTES], adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code =
+        adv_db_run(db, "SELECT body_sha256, run_id FROM idempotency_keys WHERE principal = $1 AND key = $2",
+                   ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
+    if (code) return code;
+    if (rows.count == 0)
+        code = adv_store_refuse_pending_key(err);
+    else if (strcmp(adv_rows_text(&rows, 0, 0), idempotency->body_digest) != 0)
+        code = adv_store_refuse_key(err);
+    else
+        (void)snprintf(run_id, ADV_UUID_BYTES, "%s", adv_rows_text(&rows, 0, 1));
     adv_rows_free(&rows);
     return code;
 }
@@ -48,7 +76,7 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
         "WITH taken AS (INSERT INTO idempotency_keys AS k (principal, key, body_sha256, run_id) VALUES ($18, "
         "$19, $20, $1::uuid) ON CONFLICT (principal, key) DO UPDATE SET body_sha256 = excluded.body_sha256, "
         "run_id = excluded.run_id, "
-        "created_at = now() WHERE k.created_at <= now() - " KEY_LIFETIME " RETURNING 1) "
+        "created_at = now() WHERE k.created_at <= now() - " ADV_KEY_LIFETIME " RETURNING 1) "
         "INSERT INTO runs (" RUN_COLUMNS ") SELECT " RUN_VALUES " FROM taken";
     const struct adv_answer *answer = run->answer;
     const char *fits = isfinite(answer->step_time_s) ? (answer->fits ? "true" : "false") : NULL;
@@ -137,6 +165,8 @@ adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_
     }
     run->id = adv_rows_text(&run->rows, 0, ADV_RUN_ID);
     run->kind = adv_rows_text(&run->rows, 0, ADV_RUN_KIND);
+    const char *project = adv_rows_text(&run->rows, 0, ADV_RUN_PROJECT);
+    run->project = project ? project : "";
     run->tags = adv_rows_text(&run->rows, 0, ADV_RUN_TAGS);
     run->request = adv_rows_text(&run->rows, 0, ADV_RUN_REQUEST);
     run->response = adv_rows_text(&run->rows, 0, ADV_RUN_RESPONSE);
@@ -192,12 +222,20 @@ adv_code adv_store_run_restore(struct adv_db *db, const char *id, adv_err *err)
     return code;
 }
 
-adv_code adv_store_run_tag(struct adv_db *db, const char *id, const char *tags, adv_err *err)
+adv_code adv_store_refuse_match(const char *kind, adv_err *err)
+{
+    return adv_err_add(err, ADV_E_PRECONDITION, "/headers/If-Match", "GET it again, then decide again",
+                       "the %s is not what the request takes it for", kind);
+}
+
+adv_code adv_store_run_tag(struct adv_db *db, const char *id, const char *before, const char *tags,
+                           adv_err *err)
 {
     static const char sql[] =
         "UPDATE runs SET tags = ARRAY(SELECT json_array_elements_text($2::json)) WHERE id "
-        "= $1::uuid AND deleted_at IS NULL";
+        "= $1::uuid AND deleted_at IS NULL AND ($3::text IS NULL OR to_json(tags)::text = $3)";
     int found = 0;
-    adv_code code = change(db, sql, ADV_VALUES(id, tags), &found, err);
-    return code || found ? code : no_run(db, id, err);
+    adv_code code = change(db, sql, ADV_VALUES(id, tags, before), &found, err);
+    if (code || found) return code;
+    return before ? adv_store_refuse_match("run", err) : no_run(db, id, err);
 }

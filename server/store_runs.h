@@ -19,6 +19,9 @@ struct adv_run {
 };
 
 /* A client's Idempotency-Key; keys of different tokens do not meet. */
+/* For how long a key is known, in SQL. */
+#define ADV_KEY_LIFETIME "interval '24 hours'"
+
 struct adv_idempotency {
     const char *principal, *key;
     char body_digest[ADV_SHA256_HEX];
@@ -34,6 +37,14 @@ enum adv_store_outcome {
 /* Looks a key up; keys live for 24 hours. On ADV_STORE_REPLAYED `response` must be freed with free(). */
 ADV_MUST_CHECK adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *idempotency,
                                            enum adv_store_outcome *outcome, char **response, adv_err *err);
+
+/* The run that a key has stored. ADV_E_INVALID: with another body; ADV_E_CONFLICT: it is under way. */
+ADV_MUST_CHECK adv_code adv_store_key_run(struct adv_db *db, const struct adv_idempotency *idempotency,
+                                          char run_id[ADV_UUID_BYTES], adv_err *err);
+
+/* What is said of a key that came with another body before, and of one whose answer is not there yet. */
+adv_code adv_store_refuse_key(adv_err *err);
+adv_code adv_store_refuse_pending_key(adv_err *err);
 
 /* Writes a run and, when given, its key, both or none. ADV_STORE_UNKNOWN_KEY: another request took the key
  * meanwhile and nothing was written; look it up. `idempotency` may be NULL. */
@@ -67,7 +78,8 @@ ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_
 struct adv_stored_run {
     struct adv_rows rows;
     const char *id, *kind, *request, *response;
-    const char *tags; /* a JSON array */
+    const char *project; /* "" when it has none */
+    const char *tags;    /* a JSON array */
 };
 
 /* ADV_E_NOT_FOUND when there is no such run; then nothing to free. */
@@ -84,8 +96,13 @@ ADV_MUST_CHECK adv_code adv_store_run_delete(struct adv_db *db, const char *id, 
 /* Brings a deleted run back; one that is there stays. ADV_E_NOT_FOUND: there was none, or it was purged. */
 ADV_MUST_CHECK adv_code adv_store_run_restore(struct adv_db *db, const char *id, adv_err *err);
 
-/* Puts `tags`, a JSON array of strings, in the place of those it had. ADV_E_CONFLICT: they are no tags. */
-ADV_MUST_CHECK adv_code adv_store_run_tag(struct adv_db *db, const char *id, const char *tags, adv_err *err);
+/* Puts `tags`, a JSON array of strings, in the place of those it had. ADV_E_CONFLICT: they are no tags;
+ * ADV_E_PRECONDITION: those it had are no longer `before` (NULL: any). */
+ADV_MUST_CHECK adv_code adv_store_run_tag(struct adv_db *db, const char *id, const char *before,
+                                          const char *tags, adv_err *err);
+
+/* What is said of a change whose If-Match names another state of the `kind`. */
+adv_code adv_store_refuse_match(const char *kind, adv_err *err);
 
 /* ---- a row of the table runs as answers show it ---- */
 
@@ -97,6 +114,7 @@ ADV_MUST_CHECK adv_code adv_store_run_tag(struct adv_db *db, const char *id, con
 enum adv_run_column {
     ADV_RUN_ID,
     ADV_RUN_KIND = 2,
+    ADV_RUN_PROJECT,
     ADV_RUN_STEP_TIME = 13,
     ADV_RUN_HBM,
     ADV_RUN_FITS,

@@ -9,8 +9,9 @@
 adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct adv_sweep_batch *batch,
                         adv_err *err)
 {
-    static const char sql[] = "SELECT sweep_id, kind, project, created_by, item, attempt, run_id, request "
-                              "FROM sweep_take($1, $2::int, $3::int, $4::int, $5::json)";
+    static const char sql[] =
+        "SELECT t.sweep_id, t.kind, t.project, t.created_by, t.item, t.attempt, t.run_id, t.request, "
+        "s.label FROM sweep_take($1, $2::int, $3::int, $4::int, $5::json) t JOIN sweeps s ON s.id = t.sweep_id";
     adv_err why = adv_err_empty();
     memset(batch, 0, sizeof *batch);
     (void)adv_err_add(&why, ADV_E_INTERNAL, "", "run it alone, and report it",
@@ -30,6 +31,7 @@ adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct 
     batch->sweep_id = adv_rows_text(&batch->rows, 0, 0);
     batch->kind = adv_rows_text(&batch->rows, 0, 1);
     batch->project = adv_rows_text(&batch->rows, 0, 2);
+    batch->label = adv_rows_text(&batch->rows, 0, 8);
     batch->principal = adv_rows_text(&batch->rows, 0, 3);
     for (int i = 0; i < batch->count; i++)
         batch->items[i] =

@@ -22,8 +22,9 @@
     "->> 'stored' = 'true' THEN i.run_id END"
 
 /* Members of `json` of item i that item z has otherwise: (pointer, value). What is no object has none. */
-#define MEMBERS_CHANGED(json, before)                                                                        \
-    "SELECT '" before "' || k.key AS pointer, k.value FROM json_each(CASE WHEN json_typeof(i." json          \
+#define MEMBERS_CHANGED(json, before)                                                                                     \
+    "SELECT '" before                                                                                                     \
+    "' || replace(replace(k.key, '~', '~0'), '/', '~1') AS pointer, k.value FROM json_each(CASE WHEN json_typeof(i." json \
     ") = 'object' THEN i." json " END) k WHERE k.value::text IS DISTINCT FROM (z." json " -> k.key)::text"
 
 /* The differences of an item's request from item 0's; of item 0's, from the last one's. */
@@ -35,22 +36,19 @@
 
 static const struct adv_db_kind sweep = {"sweep", "a sweep id is a UUID"};
 
-/* The sweep that the key has made before. */
-static adv_code find_made(struct adv_db *db, const struct adv_idempotency *idempotency,
+adv_code adv_sweep_of_key(struct adv_db *db, const struct adv_idempotency *idempotency,
                           char id[ADV_UUID_BYTES], adv_err *err)
 {
+    static const char sql[] =
+        "SELECT id, body_sha256 FROM sweeps WHERE created_by = $1 AND idempotency_key = "
+        "$2 AND created_at > now() - " ADV_KEY_LIFETIME;
     struct adv_rows rows;
-    adv_code code =
-        adv_db_run(db, "SELECT id, body_sha256 FROM sweeps WHERE created_by = $1 AND idempotency_key = $2",
-                   ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
+    adv_code code = adv_db_run(db, sql, ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
     if (code) return code;
-    if (rows.count == 0)
-        code = adv_err_add(err, ADV_E_CONFLICT, "/headers/Idempotency-Key", "send it again",
-                           "a request with this key is being answered");
-    else if (strcmp(adv_rows_text(&rows, 0, 1), idempotency->body_digest) != 0)
-        code = adv_err_add(err, ADV_E_INVALID, "/headers/Idempotency-Key", "use a new key for a new request",
-                           "the key was used with another request");
-    else
+    id[0] = '\0';
+    if (rows.count && strcmp(adv_rows_text(&rows, 0, 1), idempotency->body_digest) != 0)
+        code = adv_store_refuse_key(err);
+    else if (rows.count)
         (void)snprintf(id, ADV_UUID_BYTES, "%s", adv_rows_text(&rows, 0, 0));
     adv_rows_free(&rows);
     return code;
@@ -64,17 +62,25 @@ adv_code adv_sweep_create(struct adv_db *db, const struct adv_sweep_order *order
         "body_sha256) VALUES ($1::uuid, $2, $3, $4, $5, $6::int, $7, $8) ON CONFLICT (created_by, "
         "idempotency_key) DO NOTHING RETURNING id) INSERT INTO sweep_items (sweep_id, item, request) SELECT "
         "s.id, r.place - 1, r.one FROM s, json_array_elements($9::json) WITH ORDINALITY r (one, place)";
+    static const char outdate[] =
+        "UPDATE sweeps SET idempotency_key = NULL, body_sha256 = NULL WHERE created_by = $1 AND "
+        "idempotency_key = $2 AND created_at <= now() - " ADV_KEY_LIFETIME;
     adv_uuid_make(id);
     const struct adv_idempotency *key = order->idempotency;
     int items = 0;
-    adv_code code = adv_db_change(db, sql,
-                                  ADV_VALUES(id, order->principal, order->project, order->label, order->kind,
-                                             ADV_INTEGER(order->items_count), key ? key->key : NULL,
-                                             key ? key->body_digest : NULL, order->list),
-                                  &items, err);
+    adv_code code = ADV_OK;
+    *created = false;
+    if (key) code = adv_db_run(db, outdate, ADV_VALUES(key->principal, key->key), NULL, err);
+    if (code) return code;
+    code = adv_db_change(db, sql,
+                         ADV_VALUES(id, order->principal, order->project, order->label, order->kind,
+                                    ADV_INTEGER(order->items_count), key ? key->key : NULL,
+                                    key ? key->body_digest : NULL, order->list),
+                         &items, err);
     *created = items > 0;
     if (code || *created || !key) return code;
-    return find_made(db, key, id, err);
+    code = adv_sweep_of_key(db, key, id, err);
+    return code || id[0] ? code : adv_store_refuse_pending_key(err);
 }
 
 adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_sweep_page *page,

@@ -56,6 +56,11 @@ ADV_MUST_CHECK adv_code adv_sweeps_list(struct adv_db *db, const struct adv_swee
 ADV_MUST_CHECK adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int limit_count,
                                          struct adv_text *events, adv_err *err);
 
+/* The sweep that the key has made within its lifetime; "" when there is none. ADV_E_INVALID: with another
+ * body. */
+ADV_MUST_CHECK adv_code adv_sweep_of_key(struct adv_db *db, const struct adv_idempotency *idempotency,
+                                         char id[ADV_UUID_BYTES], adv_err *err);
+
 /* Items that have not ended become cancelled. */
 ADV_MUST_CHECK adv_code adv_sweep_cancel(struct adv_db *db, const char *id, adv_err *err);
 
@@ -64,7 +69,7 @@ ADV_MUST_CHECK adv_code adv_sweep_cancel(struct adv_db *db, const char *id, adv_
 /* Items of one sweep. Pointers live until adv_sweep_batch_free. */
 struct adv_sweep_batch {
     struct adv_rows rows;
-    const char *sweep_id, *kind, *project, *principal;
+    const char *sweep_id, *kind, *project, *label, *principal;
     int count;
     struct adv_sweep_item {
         const char *item, *attempt, *run_id, *request;

@@ -61,6 +61,19 @@ static adv_code queue_plans(struct adv_db *db, const char *id, const struct adv_
     return code;
 }
 
+adv_code adv_verification_newest_id(struct adv_db *db, const char *run_id, char id[ADV_UUID_BYTES],
+                                    adv_err *err)
+{
+    struct adv_rows rows;
+    adv_code code =
+        adv_db_run(db, "SELECT id FROM verifications WHERE run_id = $1::uuid ORDER BY id DESC LIMIT 1",
+                   ADV_VALUES(run_id), &rows, err);
+    if (code) return code;
+    (void)snprintf(id, ADV_UUID_BYTES, "%s", rows.count ? adv_rows_text(&rows, 0, 0) : "");
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
 adv_code adv_verification_create(struct adv_db *db, const struct adv_verification_order *order,
                                  char id[ADV_UUID_BYTES], adv_err *err)
 {

@@ -24,6 +24,10 @@ struct adv_verification_order {
     bool whole;
 };
 
+/* The newest verification of the run; "" when there is none. */
+ADV_MUST_CHECK adv_code adv_verification_newest_id(struct adv_db *db, const char *run_id,
+                                                   char id[ADV_UUID_BYTES], adv_err *err);
+
 /* Queues the plans that the compiler has not spoken of yet; the others are done at once. `id` gets the
  * verification's. Ranks past the answer's last are left out. ADV_E_NOT_FOUND: the answer lacks the first
  * rank. */

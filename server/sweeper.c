@@ -119,16 +119,33 @@ static void add_answer(struct turn *turn, const struct adv_sweep_item *item, con
     adv_text_append(results, "}}");
 }
 
+/* Whether a later attempt may go better than this one. */
+static bool may_pass(adv_code code)
+{
+    return code == ADV_E_STORE || code == ADV_E_MEMORY || code == ADV_E_BUSY;
+}
+
+/* An answer whose plans cannot be queued stands all the same, and says so; one that the database did not take
+ * is tried again. */
+static adv_code verify_behind(struct turn *turn, const struct adv_sweep_item *item,
+                              const struct adv_answer *answer, struct adv_text *response, adv_err *err)
+{
+    adv_err unqueued = adv_err_empty();
+    const adv_code code =
+        adv_keep_verify(turn->db, turn->batch.principal, item->run_id, answer, response, &unqueued);
+    if (!may_pass(code)) return ADV_OK;
+    adv_err_merge(err, &unqueued, "");
+    return code;
+}
+
 /* Stores the answer as the item's run: the same run in every attempt. `response` gets the answer with its
  * name. */
 static adv_code store(struct turn *turn, const struct adv_sweep_item *item, enum adv_request_kind kind,
                       struct adv_answer *answer, struct adv_text *response, adv_err *err)
 {
     const char *project = turn->batch.project;
-    if (*project && answer->project[0] && strcmp(project, answer->project) != 0)
-        return adv_err_add(err, ADV_E_FORBIDDEN, "/project", "leave it out, or make a sweep per project",
-                           "the sweep is of project '%.95s'", project);
     if (*project) (void)snprintf(answer->project, sizeof answer->project, "%s", project);
+    if (!answer->label[0]) (void)snprintf(answer->label, sizeof answer->label, "%s", turn->batch.label);
     struct adv_run run = {.request = item->request};
     enum adv_store_outcome outcome = ADV_STORE_SAVED;
     (void)snprintf(run.id, sizeof run.id, "%s", item->run_id);
@@ -136,14 +153,9 @@ static adv_code store(struct turn *turn, const struct adv_sweep_item *item, enum
     if (response->overflow) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
     adv_db_act_for(turn->db, turn->batch.principal, "", true);
     adv_code code = adv_store_run_save(turn->db, &run, NULL, &outcome, err);
+    if (!code) code = verify_behind(turn, item, answer, response, err);
     adv_db_act_for(turn->db, "", "", false);
     return code;
-}
-
-/* Whether a later attempt may go better than this one. */
-static bool may_pass(adv_code code)
-{
-    return code == ADV_E_STORE || code == ADV_E_MEMORY || code == ADV_E_BUSY;
 }
 
 /* Answers one item into the results. Else than ADV_OK: it has not ended, and neither can those after it now.
@@ -167,7 +179,8 @@ static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item
         return ADV_OK;
     }
     adv_answer_set_elapsed(&answer, (double)(adv_monotonic_us() - turn->item_us) * 1e-6);
-    if (answer.wants_store) code = store(turn, item, kind, &answer, &stored, err);
+    code = adv_keep_within("sweep", turn->batch.project, &answer, err);
+    if (!code && answer.wants_store) code = store(turn, item, kind, &answer, &stored, err);
     if (!code)
         add_answer(turn, item, &answer, answer.wants_store ? stored.data : answer.json);
     else if (!may_pass(code))

@@ -151,6 +151,9 @@ adv_code adv_explain_oom(const struct adv_catalog *catalog, const char *json, si
     *answer = NULL;
     if (!root) return err->code;
     const json_t *request = adv_json_object(root, "", "request", ADV_JSON_OPTIONAL, err);
+    if (json_is_true(json_object_get(request, "store")) || json_is_string(json_object_get(request, "store")))
+        ADV_REFUSE(err, "/request/store", "send the request to estimate for that",
+                   "an explanation is not stored");
     if (adv_json_string(root, "", "message", ADV_JSON_REQUIRED, &text, err) &&
         adv_oom_message_read(text, &message, err) == ADV_OK)
         result = encode_message(&message);

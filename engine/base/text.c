@@ -105,6 +105,13 @@ static int distance_of(const char *a, const char *b, int cap)
     return row[lb] > cap ? cap + 1 : row[lb];
 }
 
+bool adv_text_has_control(const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+        if (*at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0)) return true;
+    return false;
+}
+
 const char *adv_text_nearest(const char *wanted, const char *const *names, int count)
 {
     int cap = (int)(strlen(wanted) / 3) + 1;

@@ -37,6 +37,9 @@ static inline bool adv_text_same(const char *a, const char *b)
     return *a == *b;
 }
 
+/* Whether a text in UTF-8 has control characters (C0, DEL, C1), which no list and no terminal shows. */
+bool adv_text_has_control(const char *text);
+
 /* Defines the function that gives the values of an enumeration their names, which are listed in its order. */
 #define ADV_NAMES(function, type, ...)                                                                       \
     const char *function(type value)                                                                         \

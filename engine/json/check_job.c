@@ -101,14 +101,15 @@ static adv_code read_candidate(const struct adv_check_spec *spec, const char *te
 
 static void name_as(json_t *candidate, const char *member, const char *name)
 {
-    if (name && !json_object_get(candidate, member))
-        (void)json_object_set_new(candidate, member, json_string(name));
+    if (name) (void)json_object_set_new(candidate, member, json_string(name));
 }
 
-/* How the candidate is stored: what it says itself goes before what the pipeline says. */
+/* How the candidate is stored: of what it says itself, the commit and the tags go before what the pipeline
+ * says. Its project and label are the baseline's: as another's it could never be what the next is compared
+ * with. */
 static void name_run(json_t *candidate, const struct adv_check_spec *spec)
 {
-    name_as(candidate, "git_ref", spec->git_ref);
+    if (!json_object_get(candidate, "git_ref")) name_as(candidate, "git_ref", spec->git_ref);
     if (spec->store) {
         if (!json_object_get(candidate, "store")) (void)json_object_set_new(candidate, "store", json_true());
         name_as(candidate, "project", spec->baseline_project);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "engine/base/text.h"
+
 enum { TEXT_BYTES_MAX = ADV_LIMIT_NAME - 1 };
 
 static const char *keep_text(const json_t *root, const char *member, struct adv_arena *arena, adv_err *err)
@@ -11,6 +13,10 @@ static const char *keep_text(const json_t *root, const char *member, struct adv_
     if (strlen(text) > TEXT_BYTES_MAX) {
         (void)adv_err_add(err, ADV_E_RANGE, ADV_AT("", member), NULL, "%s is %zu bytes long; at most %d",
                           member, strlen(text), TEXT_BYTES_MAX);
+        return NULL;
+    }
+    if (adv_text_has_control(text)) {
+        ADV_REFUSE(err, ADV_AT("", member), NULL, "%s has control characters", member);
         return NULL;
     }
     const char *copy = adv_arena_copy(arena, text);
@@ -23,9 +29,7 @@ static bool is_tag(const json_t *value)
     const char *text = json_string_value(value);
     const size_t length = json_string_length(value);
     if (!text || length < 1 || length > ADV_LIMIT_TAG_BYTES || strlen(text) != length) return false;
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
-        if (*at == ',' || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0)) return false;
-    return true;
+    return !strchr(text, ',') && !adv_text_has_control(text);
 }
 
 static bool is_twice(const json_t *tags, size_t index)

@@ -61,7 +61,7 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
 
 bool adv_gate_is_todays(const struct adv_catalog *catalog, const struct adv_gate_numbers *numbers)
 {
-    return strcmp(numbers->engine_version, ADV_ENGINE_VERSION) == 0 &&
+    return strcmp(numbers->engine_version, adv_engine_version_text) == 0 &&
            strcmp(numbers->catalog_hash, adv_catalog_hash(catalog)) == 0 &&
            strcmp(numbers->calibration, adv_catalog_calibration(catalog)) == 0;
 }
@@ -94,7 +94,17 @@ static json_t *plan_request(const json_t *request, const json_t *response)
     return again;
 }
 
-adv_code adv_gate_ask_again(const char *request_json, const char *response_json, char **json, adv_err *err)
+/* Ends the making of a request: it is written under the project, if any. */
+static adv_code write_request(json_t *request, const char *project, char **json, adv_err *err)
+{
+    const bool named =
+        request && (!*project || !json_object_set_new(request, "project", json_string(project)));
+    *json = named ? json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    return *json ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run's request");
+}
+
+adv_code adv_gate_ask_again(const char *request_json, const char *response_json, const char *project,
+                            char **json, adv_err *err)
 {
     static const char *const wishes[] = {ADV_STORE_MEMBERS};
     ADV_JSON_OWN json_t *request = adv_json_load_string(request_json, JSON_REJECT_DUPLICATES);
@@ -102,6 +112,11 @@ adv_code adv_gate_ask_again(const char *request_json, const char *response_json,
     ADV_JSON_OWN json_t *again =
         json_object_get(response, "ranked") ? plan_request(request, response) : json_incref(request);
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) (void)json_object_del(again, wishes[i]);
-    *json = again ? json_dumps(again, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    return *json ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run's request");
+    return write_request(again, project, json, err);
+}
+
+adv_code adv_gate_name_project(const char *request_json, const char *project, char **json, adv_err *err)
+{
+    ADV_JSON_OWN json_t *request = adv_json_load_string(request_json, JSON_REJECT_DUPLICATES);
+    return write_request(request, project, json, err);
 }

@@ -26,10 +26,15 @@ struct adv_gate_numbers {
 ADV_MUST_CHECK adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers *numbers,
                                              adv_err *err);
 
-/* Whether this engine gave the answer: same version, catalog and calibration. */
+/* Whether this engine gave the answer by `catalog`: same version, catalog and calibration. */
 bool adv_gate_is_todays(const struct adv_catalog *catalog, const struct adv_gate_numbers *numbers);
 
-/* The estimate request that prices the same plan again: the run's own, or that of an advise's first plan.
- * Without wishes to be stored. *json is malloc'ed. */
-ADV_MUST_CHECK adv_code adv_gate_ask_again(const char *request_json, const char *response_json, char **json,
-                                           adv_err *err);
+/* The estimate request that prices the same plan again, under the calibration of `project` ("": none): the
+ * run's own, or that of an advise's first plan. Without wishes to be stored. *json is malloc'ed. */
+ADV_MUST_CHECK adv_code adv_gate_ask_again(const char *request_json, const char *response_json,
+                                           const char *project, char **json, adv_err *err);
+
+/* A run's request as it reads under the run's project, which may have come from a token: another asks the
+ * same by it. *json is malloc'ed. */
+ADV_MUST_CHECK adv_code adv_gate_name_project(const char *request_json, const char *project, char **json,
+                                              adv_err *err);

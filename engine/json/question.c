@@ -47,3 +47,14 @@ void adv_question_free(struct adv_question *question)
     free(question->text);
     question->text = NULL;
 }
+
+void adv_question_project_in(const char *json, size_t json_bytes, const char *member,
+                             char project[ADV_LIMIT_NAME])
+{
+    ADV_JSON_OWN json_t *root = NULL;
+    adv_err ignored = adv_err_empty();
+    project[0] = '\0';
+    if (adv_json_parse(json, json_bytes, &root, &ignored)) return;
+    const json_t *request = json_object_get(root, member);
+    copy_name(project, json_string_value(json_object_get(request, "project")));
+}

@@ -19,3 +19,8 @@ struct adv_question {
  * exhausted. Whether the question can be answered is not looked at. */
 ADV_MUST_CHECK bool adv_question_read(const char *json, size_t json_bytes, struct adv_question *question);
 void adv_question_free(struct adv_question *question);
+
+/* The project that the request in the member `member` of a document names; "" when none is named, or it is no
+ * such document. */
+void adv_question_project_in(const char *json, size_t json_bytes, const char *member,
+                             char project[ADV_LIMIT_NAME]);

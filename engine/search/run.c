@@ -187,21 +187,32 @@ static adv_code complete_estimate(const struct adv_search_run *run, struct adv_c
     return adv_estimate_plan(&input, &candidate->estimate, NULL, err);
 }
 
-static adv_code write_result(struct adv_search_run *run, adv_err *err)
+/* The best plans, and what comes after the first. */
+static adv_code write_ranked(struct adv_search_run *run, adv_err *err)
 {
     struct adv_search_result *result = run->result;
-    int top_k = run->request->top_k;
-    int *order = adv_arena_array(run->arena, (size_t)top_k, sizeof *order);
-    result->found = adv_arena_array(run->arena, (size_t)top_k, sizeof *result->found);
+    const int most = adv_run_ranked_count(run->request);
+    int *order = adv_arena_array(run->arena, (size_t)most, sizeof *order);
+    result->found = adv_arena_array(run->arena, (size_t)most, sizeof *result->found);
     if (!order || !result->found)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
-    result->found_count = adv_rank_select(run->request->objective, run->kept, run->kept_count, top_k, order);
-    for (int i = 0; i < result->found_count; i++) {
+    const int count = adv_rank_select(run->request->objective, run->kept, run->kept_count, most, order);
+    for (int i = 0; i < count; i++) {
         if (adv_budget_over(run->request->budget)) return adv_budget_refuse(err);
         result->found[i] = run->kept[order[i]];
         adv_code code = complete_estimate(run, &result->found[i], err);
         if (code != ADV_OK) return code;
     }
+    result->found_count = count < run->request->top_k ? count : run->request->top_k;
+    result->next = count > 1 ? &result->found[1] : NULL;
+    return ADV_OK;
+}
+
+static adv_code write_result(struct adv_search_run *run, adv_err *err)
+{
+    struct adv_search_result *result = run->result;
+    adv_code code = write_ranked(run, err);
+    if (code != ADV_OK) return code;
     adv_front_thin(&run->pricer.front, ADV_RANK_KEY_FRAC);
     for (int i = 0; i < run->pricer.front.count; i++)
         adv_estimate_verdict(&run->pricer.front.items[i].estimate);

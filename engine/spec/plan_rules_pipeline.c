@@ -38,8 +38,7 @@ bool adv_rule_pipeline_cycle(const struct adv_rule_facts *facts, struct adv_rule
 bool adv_rule_pipeline_experts(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
-    if (facts->stage == 1 || !facts->has_experts || plan->family.moe == ADV_MOE_DENSE)
-        return false;
+    if (facts->stage == 1 || !facts->has_experts || plan->family.moe == ADV_MOE_DENSE) return false;
     const double rounds = adv_plan_pipeline_rounds(plan, facts->model);
     if (rounds <= 1.0) return false;
     return adv_rule_broken(

@@ -165,6 +165,47 @@ static adv_code stay_within(struct adv_search_run *run, adv_err *err)
     return ADV_OK;
 }
 
+/* Whether a plan is one of those that are asked for: the workload's, and with all that is pinned. */
+static bool is_asked_for(const struct adv_advise_request *request, const struct adv_plan *plan)
+{
+    const struct adv_plan *base = &request->workload.base;
+    struct adv_batch_split split[ADV_BATCH_SPLITS];
+    if (plan->family.seq_len != request->workload.seq_len || adv_batch_splits(request, split, NULL) == 0)
+        return false;
+    const double batch =
+        split[0].per_device_batch_size * split[0].gradient_accumulation_steps * request->cluster.devices;
+    if (adv_plan_global_batch(plan, &request->cluster) != batch) return false;
+    if (!request->workload.any_quantization && plan->family.quantization != base->family.quantization)
+        return false;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++)
+        if (plan->family.ici[i] > 1 && !request->axis_allowed[i] && !request->axis_pinned[i]) return false;
+    for (int i = 0; i < adv_keys_count; i++) {
+        const struct adv_key *key = &adv_keys[i];
+        if (key->plan_bytes > 0 && adv_request_pins(request, key->name) &&
+            memcmp((const char *)plan + key->plan_at, (const char *)base + key->plan_at, key->plan_bytes) !=
+                0)
+            return false;
+    }
+    return !adv_plan_broken_rule(plan, &request->model, &request->cluster);
+}
+
+/* A baseline is a plan like any other, with flags and keys that the search may not try: it is ranked too, as
+ * it is and with tiles and placements of the search, so that no plan is advised that it beats. */
+static void offer_baseline(struct adv_search_run *run)
+{
+    const struct adv_search_result *result = run->result;
+    struct adv_candidate improved;
+    if (!result->has_baseline || is_within(run) || !is_asked_for(run->request, &run->request->baseline))
+        return;
+    if (adv_rank_fits(&result->baseline.estimate, run->pricer.memory_frac))
+        adv_run_insert(run, &run->request->baseline, &result->baseline.estimate);
+    if (run->pricer.budget - run->pricer.evaluated > RESERVE && improve_in_place(run, &improved) &&
+        is_asked_for(run->request, &improved.plan)) {
+        adv_estimate_again_interval(run->pricer.scratch, &improved.estimate);
+        adv_run_insert(run, &improved.plan, &improved.estimate);
+    }
+}
+
 static void say_budget(const struct adv_search_run *run, char *text, size_t text_bytes)
 {
     char limit[64] = "";
@@ -305,6 +346,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     adv_run_free_workers(run);
     if (adv_budget_over(request->budget)) return adv_budget_refuse(err);
     if (run->no_memory) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "there is no memory for the search");
+    offer_baseline(run);
     code = stay_within(run, err);
     if (code == ADV_OK) code = write_result(run, err);
     if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);

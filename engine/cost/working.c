@@ -101,6 +101,18 @@ static struct moments moments_of(const struct adv_cost *cost, const struct adv_l
                             activation_bytes * cost->tokens * (emb + in_attention) + scores};
 }
 
+/* Of the float32 sum over a token's choices, [tokens, choices, emb]: rows that the choices are filled up with
+ * to a power of two or, beyond four, a multiple of eight (a tile of the vector memory); in bf16 tensors of a
+ * row. */
+static double weight_sum_filling(const struct adv_plan *plan, const struct adv_layer *layer)
+{
+    const int choices = layer->experts_per_token;
+    if (!plan->family.float32_weight_sum || choices < 1) return 0.0;
+    int filled = 1;
+    while (filled < choices) filled = filled < 8 ? 2 * filled : filled + 8;
+    return 2.0 * ((double)filled / choices - 1.0);
+}
+
 /* Tensor axes shard the expert width, so the tokens of their group meet: more rows, narrower. Of slots so
  * does fsdp_transpose beside fsdp; grouped matmuls gather their weights over it whole (compiled with MaxText
  * 0.2.5). */
@@ -114,7 +126,8 @@ static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *
     if (plan->family.moe != ADV_MOE_DENSE) {
         double meet = cost->tp;
         return activation_bytes * rows * meet *
-               (k->routed_emb_tensors * emb + k->routed_width_tensors * width / meet);
+               ((k->routed_emb_tensors + weight_sum_filling(plan, layer)) * emb +
+                k->routed_width_tensors * width / meet);
     }
     if (plan->family.capacity_factor <= 0.0) rows = cost->tokens * layer->experts;
     double slots_per_token =

@@ -29,9 +29,9 @@
 #include "engine/maxtext/software.h"
 
 /* Findings that only inform. All others that are no errors are warnings. */
-static const char *const informing[] = {"approximated-value",    "not-modelled", "block-clamped",
-                                        "block-unused",          "tile-unused",  "vmem-limit-reached",
-                                        "offload-with-clipping", "not-checked",  "model-overridden"};
+static const char *const informing[] = {
+    "approximated-value", "not-modelled",          "block-clamped", "block-unused",     "tile-unused",
+    "vmem-limit-reached", "offload-with-clipping", "not-checked",   "model-overridden", "recipe-flags"};
 
 struct lint_job {
     struct adv_model model;
@@ -202,6 +202,30 @@ static void note_vmem(struct lint_job *job)
     note(job, "vmem-limit-reached", "/xla_flags", NULL, "the scoped VMEM limit is all the VMEM a core has");
 }
 
+/* Whether the flags stand in another file than the keys: MaxText's YAML holds none. */
+static bool flags_elsewhere(const struct lint_job *job)
+{
+    for (int i = 0; i < job->notes.count; i++)
+        if (job->notes.findings[i].rule && strcmp(job->notes.findings[i].rule, "recipe-flags") == 0)
+            return true;
+    return false;
+}
+
+/* A kernel over the VMEM limit. Flags that the file cannot hold may raise the limit: no error of the file. */
+static void report_vmem(const struct adv_ledger *ledger, struct lint_job *job)
+{
+    struct adv_over_vmem found;
+    if (!adv_over_vmem_find(ledger, &job->cluster.chip, &job->plan.flags, &found)) return;
+    if (!found.can_raise || !flags_elsewhere(job)) {
+        adv_over_vmem_report(ledger, &job->cluster.chip, &job->plan.flags, ADV_E_ILLEGAL, &job->errors);
+        return;
+    }
+    ADV_WARN(
+        &job->notes, "kernel-over-vmem", "/config",
+        "run it with LIBTPU_INIT_ARGS set (. ./libtpu.env), and give --xla_flags \"$LIBTPU_INIT_ARGS\" here",
+        "without the flags of its run, which may raise xla_tpu_scoped_vmem_limit_kib: %s", found.detail);
+}
+
 /* Whether all kernels compile: the plan is priced as an estimate would, for the VMEM its kernels need. */
 static void check_vmem(const struct adv_catalog *catalog, struct adv_arena *arena, struct lint_job *job)
 {
@@ -215,7 +239,7 @@ static void check_vmem(const struct adv_catalog *catalog, struct adv_arena *aren
     if (!adv_decode_rows_are_countable(&job->plan, &job->model, &unpriced) ||
         adv_estimate_plan(&input, &estimate, ledger, &unpriced) != ADV_OK)
         return;
-    adv_over_vmem_report(ledger, &job->cluster.chip, &job->plan.flags, ADV_E_ILLEGAL, &job->errors);
+    report_vmem(ledger, job);
 }
 
 static enum lint_severity severity_of(const struct adv_finding *finding, bool is_error)

@@ -72,6 +72,7 @@ static void init_degrees(struct adv_cost *cost)
     cost->expert_shards = adv_plan_expert_shards(plan);
     bool meets = ici[ADV_AXIS_FSDP] > 1 && !plan->family.two_stage_gather;
     cost->width_shards = meets ? ici[ADV_AXIS_FSDP_TRANSPOSE] : 1;
+    cost->expert_width_shards = plan->family.moe == ADV_MOE_DENSE ? cost->width_shards : 1;
     cost->tokens = adv_plan_tokens(plan) * cost->stages / cost->microbatches;
     cost->passes = (double)cost->microbatches * plan->family.gradient_accumulation_steps;
 }
@@ -86,7 +87,7 @@ static void init_groups(struct adv_cost *cost)
     unsigned routed = cost->plan->family.rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp;
     cost->dense_group = adv_group_of(cluster, mesh, fsdp | expert);
     cost->feed_forward_group = adv_group_of(cluster, mesh, (fsdp | expert) & ~kept);
-    cost->expert_group = adv_group_of(cluster, mesh, routed & ~kept);
+    cost->expert_group = adv_group_of(cluster, mesh, cost->expert_width_shards > 1 ? routed & ~kept : routed);
     cost->tensor_group = adv_group_of(cluster, mesh, AXIS(TENSOR) | AXIS(TENSOR_SEQUENCE));
     cost->transpose_group = adv_group_of(cluster, mesh, AXIS(FSDP_TRANSPOSE));
     bool all_ulysses = cost->plan->family.cp_strategy == ADV_CP_ULYSSES;

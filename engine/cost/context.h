@@ -35,6 +35,9 @@ struct adv_cost {
     int width_shards;  /* devices of fsdp_transpose that keep their part of each feed-forward's width while it
                           runs  (the tokens of the group meet instead); 1 without fsdp beside it, or with
                           two-stage gathers,  which bring the weights together */
+    int expert_width_shards; /* the same of routed experts: only einsums leave the width to XLA. Around
+                                grouped matmuls MaxText 0.2.5 gathers the experts of a layer whole over fsdp
+                                and fsdp_transpose (`mlp_no_fsdp` in layers/moe.py; seen in compiled steps) */
 
     uint64_t places; /* where each tensor is (adv_remat_places) */
     uint32_t kept;   /* tensors that are kept for the backward pass, a bit each (adv_remat_kept) */

@@ -222,9 +222,22 @@ static double between_slices_bytes(const struct adv_plan *plan, double weights)
                                                                                          : 0.0;
 }
 
+/* Elements of experts beyond a device's shard that are whole over fsdp_transpose all through the loop over
+ * layers. Grouped matmuls need the width over tensor alone; where a tensor axis shards it too, and inside
+ * fsdp_transpose, no gather of a layer's weights leaves that part, so XLA turns the stacks of all layers
+ * before the loop, and those of the gradients behind it (compiled with MaxText 0.2.5). */
+static double turned_experts(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    const bool is_turned = cost->tp > 1 && cost->width_shards > 1 && cost->expert_width_shards == 1;
+    return is_turned && cost->plan->family.scan_layers
+               ? params->routed_experts / cost->expert_shards * (cost->width_shards - 1.0)
+               : 0.0;
+}
+
 static struct state state_of(const struct adv_cost *cost, const struct adv_model_params *params)
 {
     const struct adv_plan *plan = cost->plan;
+    const double turned = turned_experts(cost, params);
     double shard = (params->total - params->routed_experts) / cost->weight_shards +
                    params->routed_experts / cost->expert_shards;
     /* every stage of a pipeline holds the embedding and the head; their gradients come last */
@@ -237,12 +250,13 @@ static struct state state_of(const struct adv_cost *cost, const struct adv_model
     /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
     double gradients =
         adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *
-        shard;
+        (shard + turned);
     s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
     s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
     /* before the loop over layers XLA casts and turns all that it will slice in it */
     if (plan->family.scan_layers)
-        s.copies = adv_format_bytes(plan->family.dtype) * (shard - params->embedding / cost->weight_shards);
+        s.copies =
+            adv_format_bytes(plan->family.dtype) * (shard + turned - params->embedding / cost->weight_shards);
     s.accumulated = plan->family.gradient_accumulation_steps > 1 ? gradients : 0.0;
     s.gradients = gradients + s.accumulated;
     s.between_slices = between_slices_bytes(plan, s.weights);

@@ -134,16 +134,17 @@ static struct adv_cost_weights sent_weights(const struct adv_cost *cost, const s
         cost->plan->family.shard_exp_on_fsdp || cost->plan->family.rule == ADV_RULE_SHARD_EXP_ON_FSDP;
     bool gathers_fp8 = adv_plan_scales_are_fixed(cost->plan) && whole_experts;
     double wide = (double)cost->tp * cost->width_shards;
+    double experts_wide = (double)cost->ep * cost->tp * cost->expert_width_shards;
     struct layer_bytes gathered = {
         .dense = format_bytes * (p.attention + p.router + p.norms + p.other) / cost->tp,
         .feed_forward = format_bytes * (p.dense_ffn + p.shared_experts) / wide,
-        .experts = (gathers_fp8 ? 1.0 : format_bytes) * p.routed_experts / (cost->ep * wide),
+        .experts = (gathers_fp8 ? 1.0 : format_bytes) * p.routed_experts / experts_wide,
     };
     double gradient_bytes = adv_cost_gradient_bytes(cost->plan);
     struct layer_bytes scattered = {
         .dense = gathered.dense * gradient_bytes / format_bytes,
         .feed_forward = gathered.feed_forward * gradient_bytes / format_bytes,
-        .experts = gradient_bytes * p.routed_experts / (cost->ep * wide),
+        .experts = gradient_bytes * p.routed_experts / experts_wide,
     };
     return (struct adv_cost_weights){
         .known = true,
@@ -223,7 +224,9 @@ void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer 
                             struct adv_account *account)
 {
     if (cost->width_shards <= 1) return;
-    if (layer->mlp_dim <= 0 && layer->experts == 0) return;
+    const bool keeps_width = layer->mlp_dim > 0 || layer->shared_experts > 0 ||
+                             (layer->experts > 0 && cost->expert_width_shards > 1);
+    if (!keeps_width) return;
     double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * cost->width_shards;
     double gather_s = adv_cost_collective_s(cost, &cost->transpose_group, ADV_COLLECTIVE_ALL_GATHER, bytes);
     double scatter_s =

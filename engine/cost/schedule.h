@@ -19,9 +19,9 @@ void adv_schedule_weights(const struct adv_cost *cost, const struct adv_layer *l
 void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                          struct adv_account *account);
 
-/* fsdp_transpose beside fsdp: the feed-forward's width stays sharded over it, so the tokens of its group are
- * gathered before and scattered behind each feed-forward, unless the weights are gathered in two stages. Seen
- * in reported memory (twice the routed rows) and in the one published step that combines both. */
+/* fsdp_transpose beside fsdp: the width of dense feed-forwards (and of experts, see expert_width_shards)
+ * stays sharded over it, so the tokens of its group are gathered before and scattered behind each of them,
+ * unless the weights are gathered in two stages. Seen in the published steps that combine both. */
 void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                             struct adv_account *account);
 

@@ -123,8 +123,8 @@ static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *
     double mask = k->slot_mask_tensors * cost->tokens * slots_per_token * sequence;
     if (slots_per_token > 0.0) rows = cost->tokens * slots_per_token;
     return activation_bytes *
-           (rows * cost->width_shards *
-                (k->slot_emb_tensors * emb + k->slot_width_tensors * width / cost->width_shards) +
+           (rows * cost->expert_width_shards *
+                (k->slot_emb_tensors * emb + k->slot_width_tensors * width / cost->expert_width_shards) +
             mask);
 }
 
@@ -136,7 +136,7 @@ static double weights_bytes(const struct adv_cost *cost, struct adv_layer_params
     double wide = (double)cost->tp * cost->width_shards;
     double dense = (params.attention + params.router + params.norms + params.other) / cost->tp +
                    (params.dense_ffn + params.shared_experts) / wide;
-    double experts_wide = cost->plan->family.moe != ADV_MOE_DENSE ? cost->tp : wide;
+    double experts_wide = (double)cost->tp * cost->expert_width_shards;
     double copies = 0.0;
     if (cost->dense_group.devices > 1)
         copies +=

@@ -294,16 +294,17 @@ static void next_neighbour(struct account *account, const struct adv_candidate *
     }
 }
 
-/* The plan next to this one in the answer: the second for the first, the first for all others. */
+/* The plan next to this one: the second for the first, whether or not the answer has it, the first for all
+ * others. */
 static void neighbour(struct account *account)
 {
     const struct adv_search_result *result = account->result;
-    if (result->found_count < 2) {
+    const struct adv_candidate *other = account->index == 0 ? result->next : &result->found[0];
+    if (!other) {
         say(account->why, "No other plan of the %ld looked at is legal, fits and differs from it.",
             result->considered);
         return;
     }
-    const struct adv_candidate *other = &result->found[account->index == 0 ? 1 : 0];
     struct adv_ledger ledger;
     struct adv_estimate estimate;
     if (!ledger_of(account, &other->plan, &estimate, &ledger)) return;

@@ -194,7 +194,7 @@ static void warn_of_flags(const struct merge *merge, enum adv_recipe_use use, ad
     const json_t *root = merge->root, *said = merge->said;
     const json_t *holder = use == ADV_RECIPE_ADVISE ? json_object_get(root, "baseline") : root;
     const bool has_own = json_object_get(said, "cluster") && !json_is_false(json_object_get(said, "trains"));
-    if (use == ADV_RECIPE_LINT || is_request(said) || has_own || json_object_get(said, "xla_flags") ||
+    if (is_request(said) || has_own || json_object_get(said, "xla_flags") ||
         json_object_get(holder, "xla_flags"))
         return;
     ADV_WARN(

@@ -11,16 +11,18 @@
 #include "engine/search/bounds.h"
 
 /* Elements per token that routed experts keep alive, counted like engine/cost/memory.c does. */
-static double routed_elements(const struct adv_constants *k, const struct adv_model *model,
-                              const struct adv_layer *layer, const struct adv_family *family)
+static double routed_elements(const struct adv_space *space, const struct adv_layer *layer,
+                              const struct adv_family *family)
 {
+    const struct adv_constants *k = space->constants;
     const short *ici = family->ici;
     double expert = ici[ADV_AXIS_EXPERT], meet = (double)ici[ADV_AXIS_TENSOR] * ici[ADV_AXIS_TENSOR_SEQUENCE];
-    if (ici[ADV_AXIS_FSDP] > 1 && !family->two_stage_gather) meet *= ici[ADV_AXIS_FSDP_TRANSPOSE];
+    const bool is_dense = space->base.family.moe == ADV_MOE_DENSE;
+    if (is_dense && ici[ADV_AXIS_FSDP] > 1 && !family->two_stage_gather) meet *= ici[ADV_AXIS_FSDP_TRANSPOSE];
     double grows = expert;
     if (!family->ring_of_experts)
         grows = adv_min(expert, adv_max(1, (double)layer->experts / layer->experts_per_token));
-    double emb = (double)model->emb_dim, width = (double)layer->moe_mlp_dim / meet;
+    double emb = (double)space->request->model.emb_dim, width = (double)layer->moe_mlp_dim / meet;
     return grows * meet * layer->experts_per_token *
            (k->routed_emb_tensors * emb + k->routed_width_tensors * width);
 }
@@ -34,7 +36,7 @@ static double elements_per_token(const struct adv_space *space, const struct adv
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         double elements = 4.0 * (double)(layer->mlp_dim + layer->shared_mlp_dim);
-        if (layer->experts > 0) elements += routed_elements(space->constants, model, layer, family);
+        if (layer->experts > 0) elements += routed_elements(space, layer, family);
         widest = adv_max(widest, elements);
     }
     return 8.0 * (double)model->emb_dim + widest;

@@ -165,6 +165,47 @@ static adv_code stay_within(struct adv_search_run *run, adv_err *err)
     return ADV_OK;
 }
 
+/* Whether a plan is one of those that are asked for: the workload's, and with all that is pinned. */
+static bool is_asked_for(const struct adv_advise_request *request, const struct adv_plan *plan)
+{
+    const struct adv_plan *base = &request->workload.base;
+    struct adv_batch_split split[ADV_BATCH_SPLITS];
+    if (plan->family.seq_len != request->workload.seq_len || adv_batch_splits(request, split, NULL) == 0)
+        return false;
+    const double batch =
+        split[0].per_device_batch_size * split[0].gradient_accumulation_steps * request->cluster.devices;
+    if (adv_plan_global_batch(plan, &request->cluster) != batch) return false;
+    if (!request->workload.any_quantization && plan->family.quantization != base->family.quantization)
+        return false;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++)
+        if (plan->family.ici[i] > 1 && !request->axis_allowed[i] && !request->axis_pinned[i]) return false;
+    for (int i = 0; i < adv_keys_count; i++) {
+        const struct adv_key *key = &adv_keys[i];
+        if (key->plan_bytes > 0 && adv_request_pins(request, key->name) &&
+            memcmp((const char *)plan + key->plan_at, (const char *)base + key->plan_at, key->plan_bytes) !=
+                0)
+            return false;
+    }
+    return !adv_plan_broken_rule(plan, &request->model, &request->cluster);
+}
+
+/* A baseline is a plan like any other, with flags and keys that the search may not try: it is ranked too, as
+ * it is and with tiles and placements of the search, so that no plan is advised that it beats. */
+static void offer_baseline(struct adv_search_run *run)
+{
+    const struct adv_search_result *result = run->result;
+    struct adv_candidate improved;
+    if (!result->has_baseline || is_within(run) || !is_asked_for(run->request, &run->request->baseline))
+        return;
+    if (adv_rank_fits(&result->baseline.estimate, run->pricer.memory_frac))
+        adv_run_insert(run, &run->request->baseline, &result->baseline.estimate);
+    if (run->pricer.budget - run->pricer.evaluated > RESERVE && improve_in_place(run, &improved) &&
+        is_asked_for(run->request, &improved.plan)) {
+        adv_estimate_again_interval(run->pricer.scratch, &improved.estimate);
+        adv_run_insert(run, &improved.plan, &improved.estimate);
+    }
+}
+
 static void say_budget(const struct adv_search_run *run, char *text, size_t text_bytes)
 {
     char limit[64] = "";
@@ -187,21 +228,32 @@ static adv_code complete_estimate(const struct adv_search_run *run, struct adv_c
     return adv_estimate_plan(&input, &candidate->estimate, NULL, err);
 }
 
-static adv_code write_result(struct adv_search_run *run, adv_err *err)
+/* The best plans, and what comes after the first. */
+static adv_code write_ranked(struct adv_search_run *run, adv_err *err)
 {
     struct adv_search_result *result = run->result;
-    int top_k = run->request->top_k;
-    int *order = adv_arena_array(run->arena, (size_t)top_k, sizeof *order);
-    result->found = adv_arena_array(run->arena, (size_t)top_k, sizeof *result->found);
+    const int most = adv_run_ranked_count(run->request);
+    int *order = adv_arena_array(run->arena, (size_t)most, sizeof *order);
+    result->found = adv_arena_array(run->arena, (size_t)most, sizeof *result->found);
     if (!order || !result->found)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
-    result->found_count = adv_rank_select(run->request->objective, run->kept, run->kept_count, top_k, order);
-    for (int i = 0; i < result->found_count; i++) {
+    const int count = adv_rank_select(run->request->objective, run->kept, run->kept_count, most, order);
+    for (int i = 0; i < count; i++) {
         if (adv_budget_over(run->request->budget)) return adv_budget_refuse(err);
         result->found[i] = run->kept[order[i]];
         adv_code code = complete_estimate(run, &result->found[i], err);
         if (code != ADV_OK) return code;
     }
+    result->found_count = count < run->request->top_k ? count : run->request->top_k;
+    result->next = count > 1 ? &result->found[1] : NULL;
+    return ADV_OK;
+}
+
+static adv_code write_result(struct adv_search_run *run, adv_err *err)
+{
+    struct adv_search_result *result = run->result;
+    adv_code code = write_ranked(run, err);
+    if (code != ADV_OK) return code;
     adv_front_thin(&run->pricer.front, ADV_RANK_KEY_FRAC);
     for (int i = 0; i < run->pricer.front.count; i++)
         adv_estimate_verdict(&run->pricer.front.items[i].estimate);
@@ -294,6 +346,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     adv_run_free_workers(run);
     if (adv_budget_over(request->budget)) return adv_budget_refuse(err);
     if (run->no_memory) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "there is no memory for the search");
+    offer_baseline(run);
     code = stay_within(run, err);
     if (code == ADV_OK) code = write_result(run, err);
     if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);

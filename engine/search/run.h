@@ -33,6 +33,13 @@ struct adv_search_run {
     bool no_memory; /* the system had none for the bounds */
 };
 
+/* How many of the best plans a search settles: those of the answer, and always the one after the first, for
+ * the explanation of the first. */
+static inline int adv_run_ranked_count(const struct adv_advise_request *request)
+{
+    return request->top_k > 1 ? request->top_k : 2;
+}
+
 /* Whether `a` is better by the objective; of plans that take the same memory, faster. */
 bool adv_run_comes_before(enum adv_objective objective, const struct adv_estimate *a,
                           const struct adv_estimate *b);

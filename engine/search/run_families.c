@@ -40,8 +40,8 @@ void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
         adv_list_open(run->kept, sizeof *run->kept, &run->kept_count, ADV_RANK_KEPT, at);
     if (!place) return;
     *place = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
-    run->cutoff =
-        adv_rank_cutoff(objective, run->kept, run->kept_count, run->request->top_k) * (1 + ADV_RANK_TIE_FRAC);
+    const int ranked = adv_run_ranked_count(run->request);
+    run->cutoff = adv_rank_cutoff(objective, run->kept, run->kept_count, ranked) * (1 + ADV_RANK_TIE_FRAC);
 }
 
 /* The plan is of the family that was priced last. */

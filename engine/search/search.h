@@ -36,7 +36,9 @@ struct adv_near_miss {
 
 struct adv_search_result {
     int found_count;
-    struct adv_candidate *found; /* best first by the objective; at most request->top_k */
+    struct adv_candidate *found;      /* best first by the objective; at most request->top_k */
+    const struct adv_candidate *next; /* what comes after found[0], in the answer or not; NULL: nothing that
+                                         fits and differs was found */
     int pareto_count;
     struct adv_candidate *pareto; /* step time against HBM, fastest first, of all plans evaluated that fit:
                                      run.c sees to both ends */

@@ -20,9 +20,24 @@ enum { DIVISORS = 128 }; /* no slice of fewer than 83,160 devices has more */
 /* Two context axes are published for sequences far beyond this; below, one is never short of shards. */
 static const int64_t usp_least_seq_len = 32768;
 
-/* fsdp_transpose keeps the feed-forward's width sharded: of experts, whose gathers are the largest, and up to
- * what published steps have. */
-static const int most_width_shards = 8;
+/* fsdp_transpose keeps the width of experts sharded that XLA multiplies itself: up to what published steps
+ * have. Grouped matmuls gather it as they gather fsdp. Then it serves to gather in two stages (beside data
+ * and pipeline axes, by two), and beside experts that are sharded by their number over fsdp. */
+static const int most_width_shards = 8, most_gather_stages = 2;
+
+static int most_transposed(const struct adv_advise_request *request)
+{
+    const struct adv_plan *base = &request->workload.base;
+    if (!adv_model_has_experts(&request->model)) return 1;
+    return base->family.moe == ADV_MOE_DENSE || adv_space_divides_experts(base) ? most_width_shards
+                                                                                : most_gather_stages;
+}
+
+bool adv_space_divides_experts(const struct adv_plan *base)
+{
+    return base->family.shard_exp_on_fsdp || base->family.use_2d_fsdp_sharding ||
+           base->family.rule != ADV_RULE_DEFAULT || base->family.quantization_static;
+}
 
 struct listing {
     const struct adv_advise_request *request;
@@ -53,7 +68,7 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
 {
     const struct adv_model *model = &request->model;
     if (degree == 1) return true;
-    if (axis == ADV_AXIS_FSDP_TRANSPOSE) return degree <= most_width_shards && adv_model_has_experts(model);
+    if (axis == ADV_AXIS_FSDP_TRANSPOSE) return degree <= most_transposed(request);
     if (axis == ADV_AXIS_EXPERT) return adv_model_has_experts(model);
     /* of several slices pipelines go between them: stages need the links least */
     if (axis == ADV_AXIS_STAGE) return degree <= model->layers_count && request->cluster.slices == 1;
@@ -71,8 +86,9 @@ static bool degree_possible(const struct adv_advise_request *request, enum adv_a
     return true;
 }
 
-/* Shards of the width by fsdp_transpose are for plans that do not shard it (tensor) or the layers (stage)
- * already, unless it is pinned: so are all published ones. */
+/* fsdp_transpose is for plans that do not shard the width (tensor) or the layers (stage) already, unless it
+ * is pinned: so are all published ones, and beside tensor XLA holds whole stacks of experts (cost/memory.c).
+ */
 static bool shards_width_twice(const struct adv_advise_request *request, const short *ici)
 {
     return ici[ADV_AXIS_FSDP_TRANSPOSE] > 1 && !request->axis_pinned[ADV_AXIS_FSDP_TRANSPOSE] &&

@@ -21,3 +21,6 @@ ADV_MUST_CHECK adv_code adv_space_meshes(const struct adv_advise_request *reques
 /* Whether the model's layers have a kernel for the context strategy, with `base` otherwise. */
 bool adv_space_offers_strategy(const struct adv_model *model, const struct adv_plan *base,
                                enum adv_cp_strategy strategy);
+
+/* Whether experts may be sharded by their number over fsdp, which must divide it then. */
+bool adv_space_divides_experts(const struct adv_plan *base);

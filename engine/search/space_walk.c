@@ -305,10 +305,7 @@ static bool two_stages_matter(const struct walk *walk)
     if (walk->shared->pins_two_stage || walk->space->base.family.two_stage_gather) return false;
     if (ici[ADV_AXIS_FSDP] == 1 || ici[ADV_AXIS_FSDP_TRANSPOSE] == 1) return false;
     if (request->axis_pinned[ADV_AXIS_FSDP] || request->axis_pinned[ADV_AXIS_FSDP_TRANSPOSE]) return true;
-    const struct adv_plan *base = &walk->space->base;
-    bool divides_experts = base->family.shard_exp_on_fsdp || base->family.use_2d_fsdp_sharding ||
-                           base->family.rule != ADV_RULE_DEFAULT || base->family.quantization_static;
-    if (divides_experts) return true;
+    if (adv_space_divides_experts(&walk->space->base)) return true;
     return ici[ADV_AXIS_FSDP_TRANSPOSE] == 2 && (ici[ADV_AXIS_DATA] > 1 || ici[ADV_AXIS_STAGE] > 1);
 }
 

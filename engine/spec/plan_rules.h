@@ -48,8 +48,8 @@ adv_rule adv_rule_block_q, adv_rule_block_kv, adv_rule_block_compute, adv_rule_t
 adv_rule adv_rule_custom_mesh, adv_rule_custom_mesh_unused;
 
 /* Rules of plan_rules_pipeline.c. */
-adv_rule adv_rule_pipeline_layers, adv_rule_pipeline_cycle, adv_rule_pipeline_microbatches,
-    adv_rule_pipeline_batch;
+adv_rule adv_rule_pipeline_layers, adv_rule_pipeline_cycle, adv_rule_pipeline_experts,
+    adv_rule_pipeline_microbatches, adv_rule_pipeline_batch;
 /* Sequences of one microbatch on one batch shard. */
 double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster);
 

@@ -33,6 +33,23 @@ bool adv_rule_pipeline_cycle(const struct adv_rule_facts *facts, struct adv_rule
                            "each layer of a MaxText pipeline would be a cycle of %d: another model", cycle);
 }
 
+/* MaxText 0.2.5 counts tokens over capacity around grouped matmuls (`moe_has_overflow`), and a pipeline that
+ * passes its stages more than once does not expect that variable: "pytree structure error". */
+bool adv_rule_pipeline_experts(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    if (facts->stage == 1 || !facts->has_experts || plan->family.moe == ADV_MOE_DENSE) return false;
+    const double rounds = adv_plan_pipeline_rounds(plan, facts->model);
+    if (rounds <= 1.0) return false;
+    return adv_rule_broken(
+        report, "/config/num_layers_per_pipeline_stage",
+        adv_rule_hint(report, "%.0f layers a stage, sparse_matmul false, or no pipeline",
+                      rounds * plan->family.layers_per_stage),
+        "grouped matmuls of experts in a pipeline that is passed %.0f times: MaxText 0.2.5 "
+        "does not compile it",
+        rounds);
+}
+
 bool adv_rule_pipeline_microbatches(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     if (facts->stage == 1 || microbatches(facts->plan) % facts->stage == 0) return false;

@@ -10,6 +10,7 @@ SPACES = {"0": "hbm", "1": "vmem", "2": "smem", "5": "host"}
 MOMENTS = ("before", "forward", "loss", "backward", "update")
 SHOWN_BYTES_FRAC = 0.0005  # of the peak: smaller buffers are summed up
 SHOWN_COUNT = 60
+PRODUCT = re.compile(r" (?:dot|convolution)\(|custom_call_target=\"tpu_custom_call\"")  # of matrices; a kernel
 
 
 def _one(folder, suffix):
@@ -38,6 +39,19 @@ def program(folder):
             op = re.search(r'op_name="([^"]*)"', line)
             names[m.group(1)] = op.group(1) if op else ""
     return names
+
+
+def holds_step(folder):
+    """Whether the compiled program multiplies anything in the loss or its gradient; None where XLA wrote no program.
+
+    Work that the loss does not depend on is removed, in the extreme all of the model: what is left are the optimizer's
+    updates, whose products (muon's) are no part of the differentiated function.
+    """
+    path = _one(folder, "after_optimizations.txt")
+    if not path:
+        return None
+    with open(path, errors="replace") as lines:
+        return any("jvp(" in line and PRODUCT.search(line) for line in lines)
 
 
 def buffers(folder):

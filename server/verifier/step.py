@@ -21,6 +21,7 @@ FIXED = {"steps": 3, "dataset_type": "synthetic", "enable_checkpointing": False,
 # Files and services of a real run. None changes a shape.
 OF_THE_RUN = {"tokenizer_path", "tokenizer_type", "hf_path", "dataset_path", "profiler", "hf_access_token"}
 PR_SET_PDEATHSIG = 1
+NO_STEP = "the compiled program holds no training step: nothing that the model computes reaches the loss"
 
 
 def prepare():
@@ -91,7 +92,8 @@ def arguments(request, known, renamed=(), left_out=OF_THE_RUN):
 
 def tell(config, folder):
     """Leaves word that MaxText took the configuration, and the sizes by which buffers are told apart."""
-    about = {name: getattr(config, name, None) for name in ("vocab_size", "emb_dim", "num_decoder_layers")}
+    about = {name: getattr(config, name, None) for name in ("vocab_size", "emb_dim", "num_decoder_layers", "use_indexer",
+                                                            "indexer_sparse_training")}
     with open(os.path.join(folder, "checked"), "w", encoding="utf-8") as out:
         json.dump(about, out)
     return config
@@ -205,7 +207,22 @@ class Job:
         self.start()
         return True
 
+    def why_no_step(self):
+        """The reason of a program without a step, with the keys behind it where they are known."""
+        about = self.about()
+        if about.get("use_indexer") and not about.get("indexer_sparse_training"):
+            return NO_STEP + "; with use_indexer MaxText leaves the model's loss out unless indexer_sparse_training is true"
+        return NO_STEP
+
+    def about(self):
+        """What tell() left, {} before."""
+        try:
+            return json.load(open(os.path.join(self.folder, "checked"), encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+
     def row(self, end):
+        """What a row keeps of how it ended. A verdict that is no word on the plan (timeout, no_step) has no bytes."""
         text = self.text()
         oom = (re.search(r"required for HLO temporaries \(([\d.]+)([GM])\) exceeds available HBM \(([\d.]+)G\)", text)
                or re.search(r"Used ([\d.]+)([GM]) of ([\d.]+)G hbm", text))
@@ -216,6 +233,8 @@ class Job:
             need = float(oom.group(1)) * (2**30 if oom.group(2) == "G" else 2**20)
             compiled.update(verdict="does_not_fit", need_bytes_per_device=found["spaces"].get("hbm") or round(need),
                             limit_bytes_per_device=round(float(oom.group(3)) * 2**30))
+        elif end in ("assigned", "finished") and dump.holds_step(self.folder) is False:
+            compiled.update(verdict="no_step", text=self.why_no_step())
         elif end in ("assigned", "finished") and found["spaces"].get("hbm"):
             compiled.update(verdict="fits", need_bytes_per_device=found["spaces"]["hbm"])
         else:

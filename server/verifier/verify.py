@@ -48,28 +48,32 @@ def reason(text):
     return " ".join(lines)[:1500]
 
 
-def judge(job, end, refused_keys):
-    """The result of a step that has ended."""
+def named_keys(text, known):
+    """The keys that a refusal of MaxText's checks names, in its order: what it has no word for, or misses."""
+    named = re.findall(r"['\"`](\w+)['\"`]", text) + re.findall(r"\b(\w+)=", text)
+    return list(dict.fromkeys(key for key in named if key in known))
+
+
+def judge(job, end, unknown_keys, known=()):
+    """The result of a step that has ended. `unknown_keys` were left out; `known` are MaxText's own."""
     row = job.row(end)
-    try:
-        sizes = json.load(open(os.path.join(job.folder, "checked"), encoding="utf-8"))
-    except (OSError, ValueError):
-        sizes = {}
-    buffers = buffers_of(row, sizes)
+    buffers = buffers_of(row, job.about())
     fits = row["verdict"] == "fits"
+    checked = row["verdict"] == "refused" and job.stage() == "checking"
+    refused_keys = unknown_keys + (named_keys(row["text"], known) if checked else [])
     if refused_keys or job.disabled or row["verdict"] == "refused":
         verdict = "refused"
     else:
         verdict = "compiles" if fits else "does_not_fit" if row["verdict"] == "does_not_fit" else "failed"
     why = []
-    if refused_keys:
-        why.append("this MaxText does not know: " + ", ".join(refused_keys))
+    if unknown_keys:
+        why.append("this MaxText does not know: " + ", ".join(unknown_keys))
     why += [f"libtpu refuses --{flag}=true on this chip" for flag in job.disabled]
     if row["verdict"] == "does_not_fit":
         why.append("XLA needs more than the device has")
     elif row["verdict"] == "timeout":
         why.append(f"not compiled within {job.timeout_s} s")
-    elif row["verdict"] == "refused":
+    elif row["verdict"] in ("refused", "no_step"):
         why.append(reason(row["text"]))
     return {"verdict": verdict, "compiled_hbm_bytes_per_device": row.get("need_bytes_per_device"),
             "compiled_host_bytes_per_device": row.get("host_bytes_per_device"),
@@ -96,7 +100,7 @@ def main():
     result = {}
     topology = step.topology_of(plan["cluster"], table)
     if topology:
-        args, refused_keys = step.arguments(plan, known)
+        args, unknown_keys = step.arguments(plan, known)
         args += [f"compile_topology={topology}", f"compile_topology_num_slices={plan['cluster'].get('slices', 1)}"]
         flags = [f for f in plan.get("xla_flags") or [] if f.startswith("--xla")]
         folder = os.path.abspath(options.keep) if options.keep else tempfile.mkdtemp(prefix="tpu-advisor-compile-")
@@ -108,7 +112,7 @@ def main():
                     say(words, stage=stage, seconds=round(time.time() - began))
                 time.sleep(POLL_S)
                 end = job.poll()
-            result = judge(job, end, refused_keys)
+            result = judge(job, end, unknown_keys, known)
         finally:
             if not options.keep:
                 shutil.rmtree(folder, ignore_errors=True)

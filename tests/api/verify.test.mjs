@@ -172,3 +172,52 @@ print(json.dumps(dump.moments([n for n, _, _ in rows], {n: op for n, op, _ in ro
     assert.deepEqual(JSON.parse(stdout), ['before', 'forward', 'forward', 'loss', 'loss', 'loss', 'backward', 'backward', 'backward', 'update']);
   }
 });
+
+// How verify.py judges a compile that left these files in its folder.
+const judged = (files, end, known = []) => {
+  const { folder, remove } = scratchFolder();
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const { stdout, stderr } = spawnSync('python3', ['-B', '-c', `
+import json, sys
+sys.path.insert(0, "server/verifier")
+import step, verify
+job = object.__new__(step.Job)
+job.folder, job.timeout_s, job.began, job.left_out, job.disabled = sys.argv[1], 1, 0, [], []
+job.last, job.steady = None, 0
+print(json.dumps(verify.judge(job, sys.argv[2], [], json.loads(sys.argv[3]))))`,
+  folder, end, JSON.stringify(known)], { cwd: root, encoding: 'utf8' });
+  remove();
+  assert.equal(stderr, '');
+  return JSON.parse(stdout);
+};
+// The dump of a step: its scheduled program, and 4 GB of weights and state.
+const dumped = (program, checked = {}) => ({
+  log: '', checked: JSON.stringify({ vocab_size: 129280, emb_dim: 7168, num_decoder_layers: 4, ...checked }),
+  'module_0000.jit_train_step.after_optimizations.txt': `HloModule jit_train_step\nENTRY %main {\n${program}}\n`,
+  'module_0000.jit_train_step.after_optimizations-memory-usage-report.txt': 'Memory Space: HBM (color=0)\nTotal bytes: 3981560480\n',
+});
+const line = (operation, name, rest = '') => `  %x = f32[8]{0} ${operation}(%a, %b)${rest}, metadata={op_name="jit(train_step)/${name}"}\n`;
+const updates = line('reduce', 'jvp()/reduce_sum') + line('multiply', 'mul') + line('convolution', 'muon/dot_general')
+  + '  %y = f32[8]{0} custom-call(%a), custom_call_target="ConcatBitcast"\n';
+test('a compiled program that holds no step proves nothing', { skip: !hasPython && 'there is no python3' }, () => {
+  const empty = judged(dumped(updates), 'assigned');
+  assert.equal(empty.verdict, 'failed');
+  assert.match(empty.reason, /holds no training step/);
+  assert.equal(empty.compiled_hbm_bytes_per_device, null);
+  assert.doesNotMatch(empty.reason, /indexer/);
+  const warmUp = judged(dumped(updates, { use_indexer: true, indexer_sparse_training: false }), 'assigned');
+  assert.match(warmUp.reason, /unless indexer_sparse_training is true/);
+  for (const work of [line('convolution', 'transpose(jvp())/while/body/dot_general'), line('dot', 'jvp(decoder)/dot_general'),
+    line('custom-call', 'jvp()/while/body/gmm', ', custom_call_target="tpu_custom_call"')])
+    assert.equal(judged(dumped(updates + work), 'finished').verdict, 'compiles', work);
+});
+
+test('the keys that MaxText refuses, or misses, are named', { skip: !hasPython && 'there is no python3' }, () => {
+  const known = ['hf_access_token', 'tokenizer_path', 'use_indexer'];
+  const refusal = "ValidationError: 1 validation error for MaxTextConfig\n  Value error, Engram requires both 'hf_access_token' and 'tokenizer_path' to load the Hugging Face tokenizer.";
+  const found = judged({ log: '', refusal }, 'refused', known);
+  assert.equal(found.verdict, 'refused');
+  assert.deepEqual(found.refused_keys, ['hf_access_token', 'tokenizer_path']);
+  assert.match(found.reason, /Engram requires both/);
+  assert.deepEqual(judged({ ...dumped(''), refusal: "XlaRuntimeError: 'use_indexer'" }, 'refused', known).refused_keys, [], 'not of its checks');
+});

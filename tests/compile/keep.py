@@ -3,7 +3,8 @@
 
 usage: keep.py OUT.jsonl truth/NAME.json
 
-Adds one row a compiled case, in place of a row of the same id. Cases that ran out of time or did not compile are left out.
+Adds one row a compiled case, in place of a row of the same id. Cases that ran out of time, did not compile or
+hold no step are left out.
 """
 import json
 import os

@@ -64,7 +64,9 @@ let found = 0;
 for (const plan of run.verification?.plans ?? []) {
   if (Math.abs(plan.hbm_error_frac ?? 0) <= DISAGREEMENT_FRAC) continue;
   const verification = await get(`/v1/verifications/${plan.verification_id}`);
-  const row = rowOf(run, verification.results.find((one) => one.rank === plan.rank), verification.created_at);
+  const proof = verification.results.find((one) => one.rank === plan.rank);
+  if (proof.verdict === 'failed') continue; // no word on the plan
+  const row = rowOf(run, proof, verification.created_at);
   const percent = (100 * plan.hbm_error_frac).toFixed(1);
   found++;
   if (rows.some((one) => one.id === row.id)) {

@@ -50,6 +50,20 @@ test('what MaxText does not take is refused with its words', options, async () =
   assert.ok(status === 1 ? result.verdict === 'refused' : status === 2, 'by MaxText, or by us before it');
 });
 
+test('a step that XLA removes is no proof, and the keys that MaxText misses are named', options, async () => {
+  const sparse = (config) => verify({ model: 'deepseek3.2-671b', cluster: { chip: 'v6e', topology: '4x4' }, config: {
+    override_model_config: true, base_num_decoder_layers: 2, first_num_dense_layers: 1, num_experts: 16, per_device_batch_size: 1,
+    max_target_length: 2048, ici_fsdp_parallelism: -1, attention: 'flash', use_tokamax_splash: true, remat_policy: 'full', ...config } });
+  const empty = await sparse({ indexer_sparse_training: false });
+  assert.equal(empty.status, 1, empty.err);
+  assert.equal(empty.result.verdict, 'failed');
+  assert.match(empty.result.reason, /holds no training step.*indexer_sparse_training/);
+  const whole = await sparse({ indexer_sparse_training: true });
+  assert.ok(['compiles', 'does_not_fit'].includes(whole.result.verdict), whole.result.reason);
+  const { result } = await verify({ ...plan(), model: 'deepseek-custom', config: { ...plan().config, use_tokamax_splash: true } });
+  assert.deepEqual(result.refused_keys, ['hf_access_token', 'tokenizer_path']);
+});
+
 test('killed in the middle of a compile, done once by another', options, async () => {
   const post = async (path, body) => (await daemon.post(path, body)).json();
   const stored = await post('/v1/estimate', { ...plan({ gradient_accumulation_steps: 2 }), store: true });

@@ -99,6 +99,40 @@ static void the_changes_of_a_plan_set_in_the_baseline_are_that_plan(void **state
     }
 }
 
+static double first_step_s(const json_t *answer)
+{
+    const json_t *first = json_array_get(json_object_get(answer, "ranked"), 0);
+    return json_number_value(json_object_get(json_object_get(first, "estimate"), "step_time_s"));
+}
+
+/* Flags that the search does not try, and that make the step shorter on this chip: the plan with them is what
+ * the user has, and no other is advised unless it is as fast. */
+static void no_plan_is_advised_that_the_baseline_beats(void **state)
+{
+    (void)state;
+    const int job = 2; /* on v6e */
+    json_t *request = request_of(job, "{\"top_k\":3}");
+    json_object_del(request, "baseline");
+    json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
+    const double without_s = first_step_s(answer);
+    json_t *flags = json_loads("[\"--xla_tpu_enable_sparse_core_collective_offload_all_gather=true\","
+                               "\"--xla_tpu_enable_sparse_core_collective_offload_reduce_scatter=true\"]",
+                               0, NULL);
+    json_t *first = json_array_get(json_object_get(answer, "ranked"), 0);
+    json_array_extend(flags, json_object_get(first, "xla_flags"));
+    json_object_set_new(
+        request, "baseline",
+        json_pack("{s:O, s:o}", "config", json_object_get(first, "config"), "xla_flags", flags));
+    json_t *better = answer_to_document(ADV_REQUEST_ADVISE, request);
+    const json_t *baseline = json_object_get(json_object_get(better, "baseline"), "estimate");
+    const double baseline_s = json_number_value(json_object_get(baseline, "step_time_s"));
+    assert_true(baseline_s < without_s);
+    assert_true(first_step_s(better) <= baseline_s * (1 + 1e-9));
+    json_decref(better);
+    json_decref(answer);
+    json_decref(request);
+}
+
 /* Seconds of processor time for each plan priced. */
 static double seconds_each(int job, const char *search)
 {
@@ -127,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_changes_of_a_plan_set_in_the_baseline_are_that_plan),
+        cmocka_unit_test(no_plan_is_advised_that_the_baseline_beats),
         cmocka_unit_test(plans_that_predict_the_same_are_counted_once),
     };
     return run_group_with_catalog(tests);

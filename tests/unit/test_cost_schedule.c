@@ -1,5 +1,4 @@
-/* Communication against compute: bytes, seconds and what of them shows, with round constants and real links.
- */
+/* Communication against compute: bytes, seconds and what of them shows, round constants, real links. */
 #include "tests/unit/cost_fixture.h"
 
 #include "engine/base/units.h"
@@ -195,6 +194,27 @@ static void tokens_meet_where_the_width_stays_sharded(void **state)
     adv_schedule_transpose(&b->cost, &b->model.layers[0], 1.0, &b->account);
     assert_close(slot(b, ADV_TERM_FSDP_GATHER)->bytes, 2.0 * 2.0 * (attention + feed_forward), 1e-12);
     assert_close(slot(b, ADV_TERM_TRANSPOSE)->seconds, 0.0, 0.0);
+}
+
+/* XLA shards the width of an einsum; a grouped matmul takes the experts of a layer whole. */
+static void only_einsums_of_experts_keep_their_width(void **state)
+{
+    (void)state;
+    static const enum adv_moe_impl impls[] = {ADV_MOE_DENSE, ADV_MOE_MEGABLOX};
+    double bytes[2];
+    struct adv_layer_time time = {.pass_s = {1.0, 1.0, 1.0}};
+    for (int i = 0; i < 2; i++) {
+        struct bench *b = open_cube("mixtral-8x7b");
+        b->plan.family.moe = impls[i];
+        bench_axes(b, ADV_AXIS_FSDP_TRANSPOSE, 4);
+        bench_place(b);
+        adv_schedule_weights(&b->cost, &b->model.layers[0], 1.0, &time, &b->account);
+        adv_schedule_transpose(&b->cost, &b->model.layers[0], 1.0, &b->account);
+        bytes[i] = slot(b, ADV_TERM_FSDP_GATHER)->bytes;
+        assert_true((slot(b, ADV_TERM_TRANSPOSE)->seconds > 0.0) == (i == 0));
+    }
+    /* 8 experts of 3 matrices in bf16, in both passes */
+    assert_close(bytes[1] - bytes[0], 2.0 * 2.0 * 8.0 * 3.0 * 4096 * 14336 * 0.75, 1e-12);
 }
 
 static void one_copy_of_the_weights_gathers_nothing(void **state)
@@ -553,6 +573,7 @@ int main(void)
         cmocka_unit_test(weights_are_gathered_twice_and_gradients_scattered_once),
         cmocka_unit_test(gradients_are_scattered_in_the_narrower_of_two_formats),
         cmocka_unit_test(tensor_and_expert_shards_gather_less),
+        cmocka_unit_test(only_einsums_of_experts_keep_their_width),
         cmocka_unit_test(tokens_meet_where_the_width_stays_sharded),
         cmocka_unit_test(one_copy_of_the_weights_gathers_nothing),
         cmocka_unit_test(tensor_parallelism_gathers_activations_around_each_block),

@@ -279,6 +279,29 @@ static void ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_l
     fixture_close(&fixture);
 }
 
+static void a_plan_that_is_alone_in_the_answer_is_compared_with_the_next(void **state)
+{
+    (void)state;
+    static const char alone[] =
+        "{\"model\":\"gpt-oss-20b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"2x4x4\",\"slices\":4},"
+        "\"workload\":{\"seq_len\":512,\"global_batch_sequences\":384},\"search\":{\"top_k\":1}}";
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_why why;
+    struct adv_search_result result;
+    struct adv_estimate estimate;
+    fixture_search(&fixture, alone, &result);
+    assert_int_equal(result.found_count, 1);
+    assert_non_null(result.next);
+    struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster, fixture.constants,
+                                       &result.found[0].plan, ADV_FLOPS_CAUSAL_HALF};
+    assert_int_equal(adv_estimate_plan(&input, &estimate, &ledger, NULL), ADV_OK);
+    adv_why_explain(fixture.request, fixture.constants, &result, 0, &ledger, &why);
+    assert_non_null(strstr(why.sentences[1], "the next plan"));
+    for (int i = 0; i < why.count; i++) assert_null(strstr(why.sentences[i], "No other plan"));
+    fixture_close(&fixture);
+}
+
 static void all_groups_of_changes_together_are_the_plan(void **state)
 {
     (void)state;
@@ -512,6 +535,7 @@ int main(void)
         cmocka_unit_test(tiles_over_the_vmem_limit_are_an_error_with_the_limit_that_would_do),
         cmocka_unit_test(term_moves_add_up_to_the_difference_of_the_steps),
         cmocka_unit_test(ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_left),
+        cmocka_unit_test(a_plan_that_is_alone_in_the_answer_is_compared_with_the_next),
         cmocka_unit_test(all_groups_of_changes_together_are_the_plan),
         cmocka_unit_test(sentences_are_true_of_the_numbers_beside_them),
         cmocka_unit_test(a_limit_on_changes_is_kept_and_gains_what_it_can),

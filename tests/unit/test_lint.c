@@ -250,6 +250,30 @@ static void lint_and_estimate_agree_on_kernels_over_their_vmem(void **state)
     }
 }
 
+/* A MaxText YAML cannot hold the flag that raises the limit; a request could, and a chip has only so much. */
+static void vmem_that_a_flag_gives_is_no_error_of_a_yaml_without_flags(void **state)
+{
+    (void)state;
+    static const char keys[] = "compile_topology: tpu7x-128\ncompile_topology_num_slices: 1\n"
+                               "model_name: llama3.1-8b\nper_device_batch_size: 1\n"
+                               "max_target_length: 8192\nici_fsdp_parallelism: -1\n"
+                               "attention: flash\nuse_tokamax_splash: true\nsa_block_q: %d\n"
+                               "sa_block_kv: 4096\nsa_block_kv_compute: 2048\n";
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        const bool raisable = i == 0;
+        (void)snprintf(text, sizeof text, keys, raisable ? 2048 : 8192);
+        json_t *answer = lint_text(text);
+        assert_non_null(answer);
+        assert_finding(answer, "/config", raisable ? "warning" : "error", "kernel-over-vmem");
+        assert_int_equal(json_is_true(json_object_get(answer, "valid")), raisable);
+        char *all = json_dumps(answer, 0);
+        assert_non_null(strstr(all, "LIBTPU_INIT_ARGS"));
+        free(all);
+        json_decref(answer);
+    }
+}
+
 static void a_file_of_configurations_says_whether_one_is_not_valid(void **state)
 {
     (void)state;
@@ -532,6 +556,7 @@ int main(void)
         cmocka_unit_test(a_model_with_the_defaults_breaks_no_rule),
         cmocka_unit_test(offload_to_sparsecores_that_a_chip_lacks_is_a_warning),
         cmocka_unit_test(lint_and_estimate_agree_on_kernels_over_their_vmem),
+        cmocka_unit_test(vmem_that_a_flag_gives_is_no_error_of_a_yaml_without_flags),
         cmocka_unit_test(a_file_of_configurations_says_whether_one_is_not_valid),
         cmocka_unit_test(one_mistake_is_one_error),
         cmocka_unit_test(a_batch_refused_for_an_ignored_axis_names_it),

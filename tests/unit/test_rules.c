@@ -31,6 +31,8 @@ static const struct {
     {"scan-cycle", "gemma4-e2b", "\"scan_layers\":true", "/config/scan_layers"},
     {"vocab-tiling-with-sinks", "gpt-oss-20b", "\"num_vocab_tiling\":2", "/config/num_vocab_tiling"},
     {"pipeline-cycle", "gemma3-12b", "\"ici_pipeline_parallelism\":2", "/config/ici_pipeline_parallelism"},
+    {"pipeline-experts", "mixtral-8x7b", "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":8",
+     "/config/num_layers_per_pipeline_stage"},
     {"pipeline", NULL, "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":3",
      "/config/pipeline_parallel_layers"},
     {"pipeline", NULL, "\"ici_pipeline_parallelism\":2,\"num_pipeline_microbatches\":3",

@@ -18,7 +18,6 @@
 
 #define VERDICT_LIMIT_BYTES                                                                                  \
     (8u * 1024u * 1024u) /* the comparison is the bulk: two answers' terms, below 200 KiB */
-#define ENGINE_LIMIT_BYTES 1024
 
 struct side {
     struct adv_gate_side gate;
@@ -193,23 +192,18 @@ static void note_verdict(struct adv_exchange *exchange, const struct adv_gate_si
         adv_api_warn(exchange, "verdict not noted", &err);
 }
 
-static const char *print_json(struct adv_exchange *exchange, struct adv_gate_report *report,
-                              const struct side *baseline, const struct side *candidate,
-                              struct adv_text *text)
+static const char *print_json(struct adv_gate_report *report, const struct side *baseline,
+                              const struct side *candidate, struct adv_text *text)
 {
     const char *const ids[] = {baseline->gate.run_id,
                                candidate->gate.run_id[0] ? candidate->gate.run_id : "candidate"};
     const char *const responses[] = {baseline->response, candidate->response};
     struct adv_answer compare = {0};
-    struct adv_text engine = adv_text_empty(ENGINE_LIMIT_BYTES);
     adv_err ignored = adv_err_empty(); /* the verdict stands without the terms */
-    adv_api_print_engine(exchange->app, &engine);
     adv_code code = adv_compare_json(ids, responses, 2, &compare, &ignored);
     report->compare = code ? NULL : compare.json;
-    report->engine = engine.data;
     adv_gate_print_json(report, text);
     if (!code) adv_answer_free(&compare);
-    adv_text_free(&engine);
     return "application/json";
 }
 
@@ -240,7 +234,7 @@ static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_r
     const char *type = "application/junit+xml";
     const int form = form_of(exchange);
     if (form == AS_JSON) {
-        type = print_json(exchange, &report, baseline, candidate, &text);
+        type = print_json(&report, baseline, candidate, &text);
     } else if (form == AS_MARKDOWN) {
         type = "text/markdown; charset=utf-8";
         adv_gate_print_markdown(&report, &text);

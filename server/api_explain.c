@@ -11,7 +11,6 @@
 #include "server/keep.h"
 
 #define MESSAGE_LIMIT_BYTES (2u * 1024u * 1024u)
-#define ANSWER_LIMIT_BYTES  (16u * 1024u * 1024u)
 
 /* The pasted message alone is the same as a document with nothing else. */
 static void wrap(const struct adv_exchange *exchange, struct adv_text *json)
@@ -29,7 +28,7 @@ static void wrap(const struct adv_exchange *exchange, struct adv_text *json)
 
 adv_code adv_api_explain_oom(struct adv_exchange *exchange, adv_err *err)
 {
-    struct adv_text json = adv_text_empty(MESSAGE_LIMIT_BYTES), answer = adv_text_empty(ANSWER_LIMIT_BYTES);
+    struct adv_text json = adv_text_empty(MESSAGE_LIMIT_BYTES);
     char *found = NULL;
     struct adv_answer named = {0};
     wrap(exchange, &json);
@@ -47,8 +46,7 @@ adv_code adv_api_explain_oom(struct adv_exchange *exchange, adv_err *err)
     if (!code)
         code = adv_explain_oom(adv_calibrations_of(exchange->app, project), document, json.length_bytes,
                                &exchange->budget, &found, err);
-    if (!code) adv_text_append(&answer, found);
-    free(found);
+    if (!code) adv_reply_json(exchange, 200, found, strlen(found));
     adv_text_free(&json);
-    return adv_api_reply_printed(exchange, 200, code, &answer);
+    return code;
 }

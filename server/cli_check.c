@@ -49,7 +49,7 @@ static int usage(void)
         "is away\nor something else, as a login page, answers in its place.\n\n"
         "  --url URL             the daemon; or TPU_ADVISOR_URL. The token is TPU_ADVISOR_TOKEN's\n"
         "  --baseline P/L        project and label; --baseline-run ID names a run instead\n"
-        "  --limit NAME=FRAC     time_per_token_increase_frac (0.03 unless one is given), "
+        "  --limit NAME=FRAC     a number, each name once: time_per_token_increase_frac (0.03 unless one is given), "
         "step_time_increase_frac,\n"
         "                        tokens_per_s_per_chip_decrease_frac, usd_per_token_increase_frac, "
         "hbm_increase_frac\n"
@@ -57,7 +57,8 @@ static int usage(void)
         "  --must-compile        the real compiler's word is asked for\n"
         "  --allow-unlike WHAT   model or sequence_length may differ\n"
         "  --accelerator NAME    v6e-256: for candidates that name no cluster\n"
-        "  --store               candidates become runs of the baseline's project and label\n"
+        "  --store               candidates become runs of the baseline's project and label; with\n"
+        "                        --baseline-run, of those that they name themselves\n"
         "  --git-ref REF         of those runs; or GITHUB_SHA, CI_COMMIT_SHA, GIT_COMMIT\n"
         "  --tag NAME            a tag of those runs, may be repeated\n"
         "  --markdown FILE, --junit FILE, --json FILE   the report; - is standard output (Markdown, unless "
@@ -71,11 +72,15 @@ static bool take_limit(void *context, char *text)
     char *equals = strchr(text, '=');
     char *end = NULL;
     if (!equals || job->spec.limits_count == ADV_LIMIT_CHECK_WORDS) return false;
-    *equals = '\0';
     const double frac = strtod(equals + 1, &end);
-    if (end == equals + 1 || *end || !isfinite(frac)) return false;
+    bool taken = end > equals + 1 && !*end && isfinite(frac);
+    *equals = '\0';
     for (int i = 0; i < job->spec.limits_count; i++)
-        if (strcmp(job->spec.limits[i].name, text) == 0) return false;
+        taken = taken && strcmp(job->spec.limits[i].name, text) != 0;
+    if (!taken) {
+        *equals = '='; /* as it is said in the message */
+        return false;
+    }
     job->spec.limits[job->spec.limits_count].name = text;
     job->spec.limits[job->spec.limits_count++].frac = frac;
     return true;

@@ -58,7 +58,8 @@
     COUNT(LIVE, token_rate, token_rate_per_s, "0", 0, 1000000,                                               \
           "requests per second of one token, five times that at once; 0: any")                               \
     COUNT(START, keep_days, keep_days_count, "0", 0, 36500,                                                  \
-          "days after which runs are deleted that are neither baselines nor measured; 0: never")             \
+          "days after which runs that are no baselines and not measured, and ended sweeps, are "             \
+          "deleted; 0: never")                                                                               \
     COUNT(START, restore_days, restore_days_count, "30", 0, 36500,                                           \
           "days in which a deleted run can be restored; then it is purged")                                  \
     SECONDS(START, drain_delay, drain_delay_s, "0", 0, 600,                                                  \

@@ -55,12 +55,12 @@ ADV_MUST_CHECK adv_code adv_gate_compare_like(const struct adv_gate_side *baseli
 void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                     const struct adv_gate_limits *limits, struct adv_gate_verdict *verdict);
 
-/* Everything that a report needs. `compare` and `engine` are JSON documents, compare may be NULL. */
+/* Everything that a report needs. `compare` is a JSON document, or NULL. */
 struct adv_gate_report {
     const struct adv_gate_side *baseline, *candidate;
     const struct adv_gate_limits *limits;
     const struct adv_gate_verdict *verdict;
-    const char *compare, *engine;
+    const char *compare;
     bool reports; /* Markdown and JUnit within the JSON */
 };
 void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *text);

@@ -106,7 +106,7 @@ void adv_gate_print_json(const struct adv_gate_report *report, struct adv_text *
     adv_text_append(text, "}");
     if (report->reports) print_reports(report, text);
     adv_json_text_raw(text, "compare", report->compare);
-    adv_json_text_raw(text, "engine", report->engine);
+    adv_gate_print_engine(&report->baseline->now, text); /* the candidate's, too */
     adv_text_append(text, "}");
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/advise.h"
+#include "engine/json/encode_common.h"
 #include "engine/json/json_read.h"
 #include "engine/maxtext/oom_message.h"
 
@@ -159,6 +160,7 @@ adv_code adv_explain_oom(const struct adv_catalog *catalog, const char *json, si
         result = encode_message(&message);
     if (result && request && !err->code) add_levers(catalog, request, &message, budget, result, err);
     if (err->code) return err->code;
+    (void)json_object_set_new(result, "engine", adv_encode_engine(catalog));
     *answer = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(12));
     return *answer ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
 }

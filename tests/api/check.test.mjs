@@ -74,6 +74,48 @@ test('a candidate is stored under the commit of the pipeline and its tags, unles
   assert.equal((await check(files, { args: ['--store', '--tag', 'a,b'] })).status, 2);
 });
 
+test('a stored candidate becomes a run of the baseline\'s project and label; of a baseline by its run its own hold', async () => {
+  const file = write('elsewhere.json', plan(2, { project: 'other', label: 'zz' }));
+  const list = async (query) => (await (await daemon.fetch(`/v1/runs?${query}`)).json()).runs.map((one) => [one.project, one.label]);
+  assert.equal((await check([file], { args: ['--store', '--git-ref', 'placed'] })).status, 0);
+  assert.deepEqual(await list('git_ref=placed'), [['alpha', 'feature/x']]);
+  const { run_id: id } = await (await daemon.fetch('/v1/baselines/alpha/feature/x')).json();
+  const byRun = await run(['check', '--baseline-run', id, '--store', '--git-ref', 'own-place', file], { env: { TPU_ADVISOR_URL: daemon.origin } });
+  assert.equal(byRun.status, 0, byRun.err);
+  assert.deepEqual(await list('git_ref=own-place'), [['other', 'zz']]);
+});
+
+test('a service that is busy for a while stores a candidate once', async () => {
+  let asked_ = 0;
+  const keys = new Set();
+  const server = createServer(async (asked, answer) => { // the daemon stores, but its first answer does not come through
+    let body = '';
+    for await (const part of asked) body += part;
+    keys.add(asked.headers['idempotency-key']);
+    const text = await (await daemon.post('/v1/checks', body, { 'Idempotency-Key': asked.headers['idempotency-key'] ?? '' })).text();
+    if (asked_++ === 0) answer.writeHead(502, { 'Retry-After': '1' });
+    else answer.writeHead(200, { 'Content-Type': 'application/json' });
+    answer.end(asked_ === 1 ? '' : text);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => { server.on('listening', resolve); });
+  const told = await check([write('retried.json', plan(2))], { args: ['--store', '--git-ref', 'retried', '--url', `http://127.0.0.1:${server.address().port}`] });
+  server.close();
+  assert.equal(told.status, 0, told.err);
+  assert.deepEqual([asked_, keys.size], [2, 1]);
+  assert.equal((await (await daemon.fetch('/v1/runs?git_ref=retried')).json()).runs.length, 1);
+});
+
+test('a limit that is no number, or is given twice, is refused: a gate without its limit would pass', async () => {
+  const slower = write('slower.json', plan(1));
+  for (const value of ['nan', '-nan', 'inf', '1e999', '', '0.1x']) {
+    const told = await check([slower], { args: ['--limit', `time_per_token_increase_frac=${value}`] });
+    assert.equal(told.status, 2, `${value}: ${told.status} ${told.out}`);
+    assert.match(told.err, new RegExp(`--limit time_per_token_increase_frac=${value} `));
+  }
+  const twice = await check([slower], { args: ['--limit', 'time_per_token_increase_frac=0.001', '--limit', 'time_per_token_increase_frac=5'] });
+  assert.equal(twice.status, 2, twice.out);
+});
+
 test('a limit may be given, and unlike things may be allowed', async () => {
   const slower = write('slower.json', plan(1));
   assert.equal((await check([slower], { args: ['--limit', 'time_per_token_increase_frac=0.001'] })).status, 1);

@@ -100,6 +100,30 @@ test('a report says the same in Markdown and JUnit, whatever a model is called',
   assert.match(junit, /<system-out>[^<>]*&#60;b&#62;[^<>]*<\/system-out>/);
 });
 
+test('of the forms of a report the one that the client likes best is sent', async () => {
+  const { run_id: id } = await store(request());
+  for (const [accept, type] of [['text/markdown;q=0.9, application/json;q=0.1', 'text/markdown; charset=utf-8'], ['application/json;q=0.2, application/junit+xml', 'application/junit+xml'],
+    ['*/*;q=0.5, text/markdown', 'text/markdown; charset=utf-8'], ['text/markdown, application/json', 'application/json'], ['*/*', 'application/json'], ['application/json;q=0, text/*', 'text/markdown; charset=utf-8']])
+    assert.equal((await check({ baseline: { run_id: id }, candidate: request() }, '', { Accept: accept })).headers.get('content-type'), type, accept);
+  await problem(assert, await check({ baseline: { run_id: id }, candidate: request() }, '', { Accept: 'application/json;q=0, text/html' }), 406, 'not-acceptable');
+});
+
+test('a check that has no verdict stores nothing, and one key stores its candidate once', async () => {
+  const name = { project: 'kept', label: 'main' };
+  const { run_id: id } = await store(request({ project: 'kept-base' }));
+  const stored = async () => (await get('/v1/runs?project=kept')).runs.map((run) => run.run_id);
+  const unlike = request({ ...name, model: 'llama3.1-70b', store: true });
+  await problem(assert, await check({ baseline: { run_id: id }, candidate: unlike, limits: { must_fit: false } }), 422, 'invalid-request');
+  await problem(assert, await check({ baseline: name, candidate: request({ ...name, store: true }) }), 404, 'not-found');
+  assert.deepEqual(await stored(), []);
+  const body = { baseline: { run_id: id }, candidate: request({ ...name, store: true }) };
+  const twice = [await check(body, '', { 'Idempotency-Key': 'k' }), await check(body, '', { 'Idempotency-Key': 'k' })];
+  const verdicts = await Promise.all(twice.map((response) => response.json()));
+  assert.deepEqual(verdicts.map((one) => one.verdict), ['pass', 'pass']);
+  assert.deepEqual(verdicts.map((one) => [one.candidate.run_id]), Array(2).fill(await stored()));
+  await problem(assert, await check({ ...body, limits: { hbm_increase_frac: 1 } }, '', { 'Idempotency-Key': 'k' }), 422, 'invalid-request');
+});
+
 test('a failing candidate stays red however often it is tried', async () => {
   const name = { project: 'retry', label: 'main' };
   const good = await store(request(name));
@@ -160,6 +184,22 @@ test('a baseline of another engine is priced again, both numbers are shown, the 
   assert.deepEqual([both.verdict, both.candidate.reevaluated], ['pass', true]);
 });
 
+test('an engine of other sources is another engine: its answers are not today\'s', async () => {
+  const run = await store(request({ project: 'builds', label: 'main' }));
+  const { version } = run.engine;
+  assert.match(version, /^\d+\.\d+\.\d+\+[0-9a-f]{12}$/);
+  assert.equal((await get('/version')).engine.version, version);
+  const old = '01a1fc9a-21ef-7bb3-a4fd-a2b739d7a0e4';
+  const other = version.replace(/[0-9a-f]{12}$/, '000000000000');
+  sql('api_gates', `INSERT INTO runs (id, kind, project, label, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, engine_version, catalog_hash, request, response)
+    SELECT '${old}', kind, project, label, model, chip, topology, step_time_s / 2, hbm_bytes_per_device, fits, '${other}', catalog_hash, request,
+    regexp_replace(replace(response::text, '${version}', '${other}'), '"step_time_s":([0-9.]+)', '"step_time_s":' || step_time_s / 2)::json FROM runs WHERE id = '${run.run_id}'`);
+  assert.equal((await put('/v1/baselines/builds/main', { run_id: old })).status, 201);
+  const verdict = await judge({ baseline: { project: 'builds', label: 'main' }, candidate: request() });
+  assert.deepEqual([verdict.verdict, verdict.baseline.reevaluated, verdict.baseline.as_stored.engine.version, verdict.engine.version], ['pass', true, other, version]);
+  near(verdict.time_per_token_increase_frac, 0);
+});
+
 test('an advise run of another engine stands for its first plan, not for another search', async () => {
   const run = await store(adviseRequest({ project: 'engines' }), '/v1/advise');
   const old = asOfAnotherEngine(run, 1, '01a1fc9a-21ef-7bb3-a4fd-a2b739d7a0e2');
@@ -210,6 +250,17 @@ test('a label may be the name of a branch, a project one of an organisation', as
   }
   await problem(assert, await daemon.fetch('/v1/baselines/odd/'), 404, 'not-found');
   await problem(assert, await daemon.fetch('/v1/runs/a/b'), 404, 'not-found');
+});
+
+test('a name has no control characters', async () => {
+  const odd = 'a\u0001b';
+  const refused = await problem(assert, await daemon.post('/v1/estimate', request({ store: true, project: odd, label: odd, git_ref: 'a\u0085' })), 422, 'invalid-request');
+  assert.deepEqual(refused.errors.map((error) => error.pointer).sort(), ['/git_ref', '/label', '/project']);
+  const sweep = await problem(assert, await daemon.post('/v1/sweeps', { kind: 'estimate', requests: [request()], project: odd, label: odd }), 422, 'invalid-request');
+  assert.deepEqual(sweep.errors.map((error) => error.pointer).sort(), ['/label', '/project']);
+  const { run_id: id } = await store(request());
+  for (const [path, pointer] of [['/v1/baselines/a%01b/main', '/path/project'], ['/v1/baselines/names/a%7fb', '/path/label']])
+    assert.equal((await problem(assert, await put(path, { run_id: id }), 422, 'invalid-request')).errors[0].pointer, pointer);
 });
 
 test('two who move a baseline at once: If-Match lets one of them win', async () => {
@@ -263,5 +314,14 @@ test('baselines are listed by project and label, in pages', async () => {
   assert.deepEqual(seen.sort(), labels.sort());
   assert.ok((await get('/v1/baselines')).baselines.length >= labels.length);
   assert.deepEqual((await get('/v1/baselines?project=nobody')).baselines, []);
+  for (const label of ['l1', 'l2', 'l3']) sql('api_gates', `INSERT INTO baselines (project, label, run_id) VALUES (E'a\\x01b', '${label}', '${run.run_id}')`);
+  const odd = [];
+  for (let path = '/v1/baselines?limit=1', next; path && odd.length < 100; path = next && `/v1/baselines?limit=1&cursor=${next}`) {
+    const page = await get(path);
+    odd.push(...page.baselines.map((one) => `${one.project} ${one.label}`));
+    next = page.next_cursor;
+  }
+  assert.equal(new Set(odd).size, odd.length, 'each once, whatever its name');
+  assert.equal(odd.length, Number(sql('api_gates', 'SELECT count(*) FROM baselines')));
   for (const bad of ['cursor=xyz', 'cursor=f', 'limit=0', 'colour=red']) await problem(assert, await daemon.fetch(`/v1/baselines?${bad}`), 400, 'bad-request');
 });

@@ -99,6 +99,24 @@ test('tags are given and taken, filter together, and change the entity tag; noth
   await problem(assert, await daemon.fetch('/v1/runs?tags='), 400, 'bad-request');
 });
 
+test('two who tag or delete a run at once: If-Match lets one of them win', async () => {
+  const { run_id: id } = await store({ project: 'match' });
+  const path = `/v1/runs/${id}`;
+  const change = (method, match, tags) => daemon.fetch(path, { method, body: tags && JSON.stringify({ tags }), headers: { 'Content-Type': 'application/json', 'If-Match': match } });
+  const etag = async () => (await daemon.fetch(path)).headers.get('etag');
+  const first = await etag();
+  await problem(assert, await change('PATCH', '"wrong"', ['lost']), 412, 'precondition-failed');
+  await problem(assert, await change('DELETE', '"wrong"'), 412, 'precondition-failed');
+  assert.deepEqual((await get(path)).tags, []);
+  const race = await Promise.all(['a', 'b', 'c', 'd'].map((name) => change('PATCH', first, [name])));
+  assert.deepEqual(race.map(({ status }) => status).sort(), [200, 412, 412, 412]);
+  await problem(assert, await change('DELETE', first), 412, 'precondition-failed');
+  assert.equal((await change('PATCH', `"other", ${await etag()}`, ['mine'])).status, 200);
+  assert.equal((await change('PATCH', '*', ['any'])).status, 200);
+  assert.equal((await change('DELETE', await etag())).status, 204);
+  await problem(assert, await change('PATCH', '*', ['x']), 404, 'not-found');
+});
+
 test('every order is whole, page by page, with equal rows and while runs are added', async () => {
   for (const batch of [1, 2, 3, 2, 1, 3, 2]) await store({ project: 'order' }, { per_device_batch_size: batch });
   await daemon.post('/v1/kernels/simulate', { ...JSON.parse(golden('simulate-matmul.json')), store: true, project: 'order' });

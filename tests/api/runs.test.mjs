@@ -254,6 +254,11 @@ test('a training log is read as the median of its steps after the first', async 
   assert.match(early.errors[0].detail, /first steps/);
   await problem(assert, await post(log, '?rank=99'), 404, 'not-found');
   await problem(assert, await post(log, '?at=yesterday'), 400, 'bad-request');
+  const again = await post(log, '?rank=2&source=night%20run');
+  assert.deepEqual([again.status, (await again.json()).measurement_id], [200, row.measurement_id], 'a log that is sent again is no other measurement');
+  assert.equal((await post(log, '?source=night%20run')).status, 201, 'of another plan it is one');
+  assert.equal((await post(log + line(6, 5.5), '?rank=2&source=night%20run')).status, 201, 'and so is another log');
+  assert.equal((await get(`/v1/runs/${advised.run_id}/measurements`)).measurements.length, 3);
 });
 
 test('accuracy is predicted against measured, by chip and model and in all', async () => {

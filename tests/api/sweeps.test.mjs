@@ -80,7 +80,14 @@ test('mistakes are told at once, all of them', async () => {
   }
   await problem(assert, await daemon.fetch('/v1/sweeps/x'), 404, 'not-found');
   await problem(assert, await daemon.fetch('/v1/sweeps/00000000-0000-7000-8000-000000000000/events'), 404, 'not-found');
-  await problem(assert, await daemon.fetch('/v1/sweeps?state=queued'), 400, 'bad-request');
+  const state = await problem(assert, await daemon.fetch('/v1/sweeps?state=queued'), 400, 'bad-request');
+  assert.equal(state.errors[0].hint, 'running, done or cancelled', 'what a sweep may be, which is less than an item');
+});
+
+test('what an item has otherwise is said in JSON pointers, whatever its keys are', async () => {
+  const odd = (value) => ({ ...base, config: { ...base.config, 'a/b~c': value } });
+  const { items } = await ended((await create({ kind: 'estimate', grid: { base: odd(0), axes: { '/config/a~1b~0c': [1, 2] } } })).path);
+  assert.deepEqual(items.map((item) => item.changes), [{ '/config/a~1b~0c': 1 }, { '/config/a~1b~0c': 2 }]);
 });
 
 test('pages of items and of sweeps have every row once', async () => {
@@ -153,11 +160,57 @@ test('the same Idempotency-Key makes one sweep', async () => {
   await problem(assert, await daemon.post('/v1/sweeps', grid(4), headers), 422, 'invalid-request');
 });
 
-test('requests that ask for it are stored as runs, of the sweep\'s project', async () => {
-  const { path } = await create({ kind: 'estimate', project: 'stored', grid: { base: { ...base, store: true }, axes: { '/config/gradient_accumulation_steps': [1, 2, 3] } } });
+test('a key is known for a day, then it makes another sweep, also of other requests', async () => {
+  const headers = { 'Idempotency-Key': 'daily' };
+  const replayed = async (count) => {
+    const response = await daemon.post('/v1/sweeps', grid(count), headers);
+    assert.equal(response.status, 202, await response.clone().text());
+    return [(await response.json()).sweep_id, response.headers.get('idempotency-replayed')];
+  };
+  const age = (id, hours) => sql(name, `UPDATE sweeps SET created_at = now() - interval '${hours} hours' WHERE id = '${id}'`);
+  const [first] = await replayed(2);
+  age(first, 23);
+  assert.deepEqual(await replayed(2), [first, 'true']);
+  age(first, 25);
+  const [second, again] = await replayed(2);
+  assert.notEqual(second, first);
+  assert.equal(again, null);
+  age(second, 25);
+  const [third] = await replayed(3);
+  assert.deepEqual(await replayed(3), [third, 'true']);
+  assert.equal((await get(`/v1/sweeps/${first}`)).items_count, 2, 'the sweeps stay');
+});
+
+test('what a purged run answered is gone from its sweep, and sweeps that ended long ago are deleted', async () => {
+  const { path, sweep } = await create({ kind: 'estimate', project: 'retention', requests: [{ ...base, store: true }, { ...base, store: true }, base] });
+  const { items } = await ended(path);
+  const old = await create(grid(2, { project: 'retention' }));
+  await ended(old.path);
+  assert.equal((await daemon.fetch(`/v1/runs/${items[0].run_id}`, { method: 'DELETE' })).status, 204);
+  sql(name, `UPDATE runs SET deleted_at = now() - interval '31 days' WHERE id = '${items[0].run_id}'`);
+  sql(name, `UPDATE sweeps SET ended_at = now() - interval '91 days' WHERE id = '${old.sweep.sweep_id}'`);
+  const tidy = await startDaemon({ database: url, args: ['--keep-days', '90'] });
+  try {
+    await until('the run is purged', () => sql(name, `SELECT count(*) FROM runs WHERE id = '${items[0].run_id}'`) === '0');
+    await until('the old sweep is deleted', async () => (await daemon.fetch(old.path)).status === 404, 5000);
+    assert.equal(sql(name, `SELECT count(*) FROM sweep_items WHERE sweep_id = '${old.sweep.sweep_id}'`), '0');
+    const answers = [0, 1, 2].map((item) => get(`${path}/items/${item}`));
+    assert.deepEqual((await Promise.all(answers)).map(({ state, response }) => [state, response?.step_time_s > 0]), [['done', false], ['done', true], ['done', true]]);
+    const { sweeps } = await get('/v1/sweeps?project=retention');
+    assert.deepEqual(sweeps.map((one) => one.sweep_id), [sweep.sweep_id]);
+  } finally {
+    await tidy.stop();
+  }
+});
+
+test('requests that ask for it are stored as runs, of the sweep\'s project and label', async () => {
+  const { path } = await create({ kind: 'estimate', project: 'stored', label: 'grid', grid: { base: { ...base, label: undefined, store: true }, axes: { '/config/gradient_accumulation_steps': [1, 2, 3] } } });
   const done = await ended(path);
   const { runs } = await get('/v1/runs?project=stored');
   assert.deepEqual(runs.map((run) => run.id ?? run.run_id).sort(), done.items.map((item) => item.run_id).sort());
+  assert.deepEqual(runs.map((run) => run.label), Array(3).fill('grid'));
+  const own = await ended((await create({ kind: 'estimate', project: 'stored', label: 'grid', requests: [{ ...base, store: true, label: 'own' }] })).path);
+  assert.equal((await get(`/v1/runs/${own.items[0].run_id}`)).label, 'own', 'a request that says one keeps it');
   const other = await ended((await create({ kind: 'estimate', project: 'stored', requests: [{ ...base, store: true, project: 'other' }] })).path);
   assert.equal(other.items[0].problem.errors[0].pointer, '/project');
 });

@@ -90,6 +90,24 @@ test('a token with a project sees and changes that project only', async () => {
   assert.deepEqual(await list(all), Object.values(ids).sort(), 'and a connection that served one of them serves all again');
 });
 
+test('a project\'s pinned baseline serves its tokens, also when its run is of no project', async () => {
+  const [owner, pinned, stranger] = [await make('owner', 'admin'), await make('pinned', 'write', '--project', 'pinned'), await make('stranger', 'write', '--project', 'stranger')];
+  await works(stranger);
+  const { run_id: id } = await (await store(owner)).json();
+  assert.equal((await put(owner, '/v1/baselines/pinned/main', { run_id: id })).status, 201);
+  const check = (secret, baseline) => daemon.post('/v1/checks', { baseline, candidate: estimateRequest() }, as(secret));
+  const named = { project: 'pinned', label: 'main' };
+  const answer = await check(pinned, named);
+  assert.equal(answer.status, 200, await answer.clone().text());
+  const verdict = await answer.json();
+  assert.deepEqual([verdict.verdict, verdict.baseline.run_id], ['pass', id]);
+  assert.deepEqual(await list(pinned), [], 'the run itself stays unseen, and is not theirs');
+  await problem(assert, await check(pinned, { run_id: id }), 404, 'not-found');
+  await problem(assert, await check(stranger, named), 404, 'not-found');
+  assert.equal((await (await store(pinned)).json()).stored ?? true, true);
+  assert.equal((await list(pinned)).length, 1, 'what it stores next is of its project again');
+});
+
 test('every write leaves who did it, and that cannot be changed', async () => {
   const secret = await make('auditor', 'admin');
   await works(secret);

@@ -2,7 +2,7 @@
 # run.sh [--update] PROGRAM...: does each PROGRAM still give the stored answers, byte for byte?
 # requests/COMMAND-NAME.* is given to `PROGRAM COMMAND FILE`; answers/COMMAND-NAME has the exit status, standard output
 # and the problem of standard error, a member per line. With --update the first PROGRAM's answers are stored.
-# Left out of the comparison: the engine's name tag (it holds the commit) and how long a search took.
+# Left out of the comparison: the engine's name tag (it holds a digest of the sources) and how long a search took.
 set -u
 cd "$(dirname "$0")" || exit 1
 update=

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/answer/needs.h"
 #include "engine/explain/over_vmem.h"
 #include "engine/explain/whatif.h"
 #include "engine/json/decode_request.h"
@@ -73,23 +74,14 @@ static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings
         estimate->mfu_frac / estimate->hfu_frac);
 }
 
-/* MaxText hashes n-grams of tokens: it opens the tokenizer when it reads the configuration. */
-static void warn_of_needs(const struct adv_model *model, adv_err *warnings)
-{
-    if (model->engram_layers == 0) return;
-    ADV_WARN(warnings, "engram-tokenizer", "/config/tokenizer_path",
-             "give tokenizer_path (in EXTRA_ARGS of a script) and the environment variable HF_TOKEN",
-             "%s builds its n-gram tables from the tokenizer: MaxText refuses the run without", model->name);
-}
-
 /* Warnings that only the numbers show. */
 static void warn_of_estimate(const struct adv_catalog *catalog, const struct adv_estimate_input *input,
-                             const struct adv_estimate *estimate, const struct adv_ledger *ledger,
-                             adv_err *warnings)
+                             const struct adv_config *config, const struct adv_estimate *estimate,
+                             const struct adv_ledger *ledger, adv_err *warnings)
 {
     const struct adv_chip *chip = &input->cluster->chip;
     warn_of_count(estimate, warnings);
-    warn_of_needs(input->model, warnings);
+    adv_needs_warn(input->model, input->plan->family.seq_len, config, warnings);
     adv_over_vmem_report(ledger, chip, &input->plan->flags, ADV_OK, warnings);
     if (input->cluster->has_overrides)
         adv_whatif_idle(&adv_catalog_chip(catalog, chip->name)->chip, input, estimate, warnings);
@@ -213,7 +205,7 @@ adv_code adv_tell_estimate(const struct adv_teller *teller, const struct adv_pla
     repeat_job_warnings(request, told->config, warnings);
     code = read_again(teller, told->config, &scratch, warnings);
     adv_arena_free(&scratch);
-    warn_of_estimate(teller->catalog, &input, estimate, ledger, warnings);
+    warn_of_estimate(teller->catalog, &input, told->config, estimate, ledger, warnings);
     return code;
 }
 
@@ -253,7 +245,7 @@ adv_code adv_answer_estimate(struct adv_answer_job *job)
                                              &request->plan, request->flops_convention};
     code = adv_estimate_plan(&input, estimate, ledger, job->err);
     if (code != ADV_OK) return code;
-    warn_of_estimate(job->catalog, &input, estimate, ledger, job->warnings);
+    warn_of_estimate(job->catalog, &input, &request->config, estimate, ledger, job->warnings);
     code = adv_reread_open(reread, job->catalog, &request->model,
                            json_string_value(json_object_get(job->root, "model")), &request->cluster,
                            &request->config, arena, job->err);

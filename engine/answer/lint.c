@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/answer/needs.h"
 #include "engine/base/units.h"
 #include "engine/cost/estimate.h"
 #include "engine/explain/over_vmem.h"
@@ -309,6 +310,7 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     note_blocks(config, job);
     note_tiles(config, job);
     note_vmem(job);
+    if (job->has_model) adv_needs_warn(&job->model, job->plan.family.seq_len, &job->config, &job->notes);
     if (decoded && legal) check_vmem(catalog, arena, job);
 }
 

@@ -16,6 +16,8 @@
     X(ATTENTION_FWD, "attention_forward", VPU, "T-attention", ATTENTION, "kernel simulation")                \
     X(ATTENTION_RECOMPUTE, "attention_recompute", VPU, "T-attention", ATTENTION_AGAIN, "kernel simulation")  \
     X(ATTENTION_BWD, "attention_backward", VPU, "T-attention", ATTENTION, "kernel simulation")               \
+    X(INDEX_FWD, "sparse_index_forward", VPU, "T-index", ATTENTION, "scores of all keys, top-k and mask")    \
+    X(INDEX_RECOMPUTE, "sparse_index_recompute", VPU, "T-index", ATTENTION_AGAIN, "the same, recomputed")    \
     X(GMM_FWD, "expert_matmul_forward", MXU, "T-gmm", EXPERTS, "kernel simulation")                          \
     X(GMM_RECOMPUTE, "expert_matmul_recompute", MXU, "T-gmm", EXPERTS_AGAIN, "kernel simulation")            \
     X(GMM_BWD, "expert_matmul_backward", MXU, "T-gmm", EXPERTS, "kernel simulation")                         \

@@ -113,6 +113,14 @@ static inline double adv_cost_keys_values_bytes(const struct adv_cost *cost, con
     return 2.0 * width * cost->tokens * cost->cp_ring;
 }
 
+/* Pairs of query and key that one device's sparse-attention indexer scores in a layer: the whole square, on
+ * every tensor shard. 0 where it does not run. */
+static inline double adv_cost_index_pairs(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    const int64_t keys = cost->plan->family.seq_len;
+    return adv_layer_picks_keys(layer, keys) ? cost->tokens * cost->tp * (double)keys : 0.0;
+}
+
 /* Bytes of one gradient where devices exchange it: MaxText casts gradients to grad_dtype as they leave the
  * backward pass, and the compiler moves the cast before the reduction. Cross-validation is better on every
  * generation than with bf16, the format the matmuls make them in. */

@@ -27,6 +27,13 @@ static bool has_linear_attention(const struct adv_model *model)
     return false;
 }
 
+static bool picks_keys(const struct adv_cost *cost)
+{
+    for (int i = 0; i < cost->model->layer_kinds_count; i++)
+        if (adv_layer_picks_keys(&cost->model->layers[i], cost->plan->family.seq_len)) return true;
+    return false;
+}
+
 static bool has_experts(const struct adv_model *model)
 {
     for (int i = 0; i < model->layer_kinds_count; i++)
@@ -72,7 +79,7 @@ static void name_regimes(unsigned regimes, char *words, size_t words_bytes)
     }
 }
 
-enum { GAPS = 18 + ADV_REGIME_COUNT };
+enum { GAPS = 19 + ADV_REGIME_COUNT };
 
 static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
 {
@@ -90,6 +97,7 @@ static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
         {cost->constants->steps_extrapolated, "no whole-step measurement of this chip", 2.0},
         {!cost->model->confident, cost->model->caveat, 1.5},
         {has_linear_attention(cost->model), "linear or compressed attention has no measurement", 1.5},
+        {picks_keys(cost), "the sparse-attention indexer has no measured step", 2.5},
         {cost->model->attention_soft_cap > 0.0, "attention with a soft cap has no measurement", 1.3},
         {cost->plan->family.moe == ADV_MOE_RAGGED_DOT && has_experts(cost->model),
          "XLA's ragged dot has no measured step", 1.3},

@@ -190,6 +190,7 @@ adv_code adv_cost_layer_fixed(const struct adv_cost *cost, const struct adv_laye
     if (code == ADV_OK && layer->experts > 0)
         code = adv_cost_experts_fixed(cost, layer, times, account, time, err);
     if (code != ADV_OK) return code;
+    adv_cost_index(cost, layer, times, account, time);
     add_elementwise(cost, layer, times, account, time);
     add_quantization(cost, layer, times, account, time);
     return ADV_OK;

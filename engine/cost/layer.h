@@ -19,6 +19,11 @@ adv_cost_part adv_cost_layer_placed ADV_MUST_CHECK;
 adv_cost_part adv_cost_attention_fixed ADV_MUST_CHECK;
 adv_cost_part adv_cost_attention_placed ADV_MUST_CHECK;
 
+/* ---- The sparse-attention indexer of a layer: nothing where it picks no keys. */
+
+void adv_cost_index(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                    struct adv_account *account, struct adv_layer_time *time);
+
 /* ---- Routed experts of a layer: routing, permutation, grouped or dense expert matmuls. */
 
 adv_cost_part adv_cost_experts_fixed ADV_MUST_CHECK;

@@ -18,6 +18,11 @@ static double score_bytes(const struct adv_cost *cost, const struct adv_layer *l
     return 2.0 * activation_bytes * cost->tokens * (double)cost->plan->family.seq_len * layer->q_heads;
 }
 
+/* Of a pair of query and key while a sparse-attention indexer settles ties among scores: two running counts,
+ * each as it is made, turned and read, and what they count. And while attention is differentiated: the mask,
+ * for the kernels of queries and of keys. Read off a compiled step of 4,096 tokens. */
+static const double index_pair_bytes = 26.0, mask_pair_bytes = 2.0;
+
 /* The fused backward kernel writes one query gradient for each block of keys, which XLA then adds up.
  * Tokamax's adds within the kernel, and leaves three. Block sizes that are left to MaxText are 512. */
 static double query_partials(const struct adv_cost *cost)
@@ -83,6 +88,7 @@ static double random_bits_bytes(const struct adv_cost *cost, const struct adv_la
  * values of the feed-forward still wait for its weight gradients. */
 struct moments {
     double in_feed_forward_bytes, in_attention_bytes;
+    double in_index_bytes; /* while a sparse-attention indexer runs again; 0 without */
 };
 
 static struct moments moments_of(const struct adv_cost *cost, const struct adv_layer *layer)
@@ -97,8 +103,12 @@ static struct moments moments_of(const struct adv_cost *cost, const struct adv_l
                           k->attention_key_value_tensors * w.key_value + w.unrolled_key_value;
     double scores = score_bytes(cost, layer);
     double random_bits = random_bits_bytes(cost, layer, w.mlp);
-    return (struct moments){activation_bytes * cost->tokens * (emb + in_mlp) + scores + random_bits,
-                            activation_bytes * cost->tokens * (emb + in_attention) + scores};
+    double pairs = adv_cost_index_pairs(cost, layer);
+    double in_index = w.query + w.key_value; /* wait for the mask */
+    return (struct moments){
+        activation_bytes * cost->tokens * (emb + in_mlp) + scores + random_bits,
+        activation_bytes * cost->tokens * (emb + in_attention) + scores + mask_pair_bytes * pairs,
+        pairs > 0.0 ? activation_bytes * cost->tokens * (emb + in_index) + index_pair_bytes * pairs : 0.0};
 }
 
 /* Of the float32 sum over a token's choices, [tokens, choices, emb]: rows that the choices are filled up with
@@ -169,5 +179,9 @@ struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const s
                    moments.in_feed_forward_bytes + routed;
     if (attends) routed *= k->attention_routed_frac;
     double tokens = attends ? moments.in_attention_bytes : moments.in_feed_forward_bytes;
+    if (moments.in_index_bytes > tokens + routed) { /* ahead of the experts */
+        tokens = moments.in_index_bytes;
+        routed = 0.0;
+    }
     return (struct adv_working){tokens, routed, weights_bytes(cost, params)};
 }

@@ -101,6 +101,9 @@ static void add_attention(struct listing *listing, enum adv_pass pass)
 {
     const double least_bytes = attention_bytes(listing) * (pass == ADV_PASS_BWD ? 2.0 : 1.0);
     add_slot(listing, ids[pass].attention, "attention", pass, ADV_RES_VPU, 1.0, least_bytes);
+    if (pass != ADV_PASS_BWD)
+        add_slot(listing, pass == ADV_PASS_FWD ? ADV_TERM_INDEX_FWD : ADV_TERM_INDEX_RECOMPUTE,
+                 "sparse_index", pass, ADV_RES_VPU, 1.0, 0.0);
 }
 
 /* Weights, inputs and outputs of the products of a pass, each once: those of the forward pass give the rows.

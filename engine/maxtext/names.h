@@ -9,6 +9,8 @@
 #define ADV_NAME_DENSE_FSDP_USE_TWO_STAGE_ALL_GATHER "dense_fsdp_use_two_stage_all_gather"
 #define ADV_NAME_DQ_REDUCTION_STEPS                  "dq_reduction_steps"
 #define ADV_NAME_GRADIENT_ACCUMULATION_STEPS         "gradient_accumulation_steps"
+#define ADV_NAME_INDEXER_LOSS_SCALING_FACTOR         "indexer_loss_scaling_factor"
+#define ADV_NAME_INDEXER_SPARSE_TRAINING             "indexer_sparse_training"
 #define ADV_NAME_MEGABLOX                            "megablox"
 #define ADV_NAME_MODEL_NAME                          "model_name"
 #define ADV_NAME_MOE_FSDP_USE_TWO_STAGE_ALL_GATHER   "moe_fsdp_use_two_stage_all_gather"

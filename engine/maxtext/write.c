@@ -4,6 +4,7 @@
 
 #include "engine/maxtext/keys.h"
 #include "engine/maxtext/model_keys.h"
+#include "engine/maxtext/names.h"
 
 /* Where a configuration is being written. */
 struct writer {
@@ -58,6 +59,14 @@ static void put_pins(struct writer *writer, const struct adv_pin *pins, int pins
     }
 }
 
+/* Without the key a step of a model with a sparse-attention indexer trains the indexer at most: MaxText then
+ * leaves the model's loss out. */
+static void put_sparse_training(struct writer *writer, const struct adv_model *model)
+{
+    if (adv_model_has_indexer(model) && !adv_config_find(writer->config, ADV_NAME_INDEXER_SPARSE_TRAINING))
+        put(writer, ADV_NAME_INDEXER_SPARSE_TRAINING, "true");
+}
+
 adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *model,
                           const struct adv_cluster *cluster, const struct adv_pin *pins, int pins_count,
                           struct adv_arena *arena, struct adv_config *config, adv_err *err)
@@ -67,6 +76,7 @@ adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *m
     if (adv_config_write_model(model, arena, config) != ADV_OK) writer.full = true;
     put_plan(&writer, plan, model, cluster);
     put_pins(&writer, pins, pins_count);
+    put_sparse_training(&writer, model);
     if (!writer.full) return ADV_OK;
     return adv_err_add(err, ADV_E_MEMORY, "", NULL,
                        "the configuration has more than %d keys or the request's memory is used up",

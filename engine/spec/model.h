@@ -104,6 +104,13 @@ struct adv_layer {
     enum adv_input_names input_names;
 };
 
+/* Whether the layer's indexer chooses among the keys of a sequence; up to indexer_topk keys it takes all of
+ * them. DeepSeek4's, which chooses among compressed keys, is not meant. */
+static inline bool adv_layer_picks_keys(const struct adv_layer *layer, int64_t seq_len)
+{
+    return layer->kv_lora_rank > 0 && layer->indexer_topk > 0 && seq_len > layer->indexer_topk;
+}
+
 /* Parameters of one layer, by what they are (they shard differently). */
 struct adv_layer_params {
     double attention; /* projections incl. MLA, indexer, gate, biases, qk norms */
@@ -155,6 +162,14 @@ struct adv_model_params {
     double hyper_connections; /* mHC mixing weights; also in `other` */
     double largest_layer;     /* of one layer of the largest kind */
 };
+
+/* Whether any layer has a sparse-attention indexer. */
+static inline bool adv_model_has_indexer(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].indexer_topk > 0) return true;
+    return false;
+}
 
 /* Of the layer rows of `model`: exact for what MaxText builds (checked to 0.3 % for all catalog models). */
 struct adv_layer_params adv_model_layer_params(const struct adv_model *model, const struct adv_layer *layer);

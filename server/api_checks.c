@@ -180,15 +180,17 @@ static adv_code load_candidate(struct adv_exchange *exchange, const struct adv_g
 }
 
 /* Notes the verdict about a stored candidate: only a run that passed may ever stand in for a baseline, and
- * one that was compared with itself has passed nothing. A read token leaves no trace, and a verdict that
- * could not be noted is a verdict all the same. */
+ * one that was compared with itself has passed nothing. What fails only because something is not known yet
+ * (the compiler's word, a price) is asked again and not held against it. A read token leaves no trace, and a
+ * verdict that could not be noted is a verdict all the same. */
 static void note_verdict(struct adv_exchange *exchange, const struct adv_gate_side *baseline,
-                         const struct adv_gate_side *candidate, bool passed)
+                         const struct adv_gate_side *candidate, const struct adv_gate_verdict *verdict)
 {
     if (!candidate->run_id[0] || !(exchange->scopes & ADV_SCOPE_WRITE)) return;
+    if (!verdict->pass && verdict->unknown_count == verdict->reasons_count) return;
     if (strcmp(candidate->run_id, baseline->run_id) == 0) return;
     adv_err err = adv_err_empty();
-    if (adv_store_verdict(exchange->db, candidate->run_id, baseline->run_id, passed, &err))
+    if (adv_store_verdict(exchange->db, candidate->run_id, baseline->run_id, verdict->pass, &err))
         adv_api_warn(exchange, "verdict not noted", &err);
 }
 
@@ -224,7 +226,7 @@ static void reply_verdict(struct adv_exchange *exchange, const struct adv_gate_r
     memcpy(limits.frac, request->limits_frac, sizeof limits.frac);
     struct adv_gate_verdict verdict;
     adv_gate_judge(&baseline->gate, &candidate->gate, &limits, &verdict);
-    note_verdict(exchange, &baseline->gate, &candidate->gate, verdict.pass);
+    note_verdict(exchange, &baseline->gate, &candidate->gate, &verdict);
     struct adv_gate_report report = {.baseline = &baseline->gate,
                                      .candidate = &candidate->gate,
                                      .limits = &limits,

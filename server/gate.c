@@ -91,6 +91,7 @@ static void fail_limit(const struct adv_gate_numbers *from, const struct adv_gat
     const char *code = adv_gate_limit_code(limit);
     const double worse = 100.0 * worsening(verdict, limit), allowed = 100.0 * limit_frac;
     const double before = measure(from, limit), after = measure(to, limit);
+    verdict->unknown_count += isnan(worse);
     if (isnan(worse))
         FAIL(verdict, code, "%s is not known of both sides%s", adv_gate_limit_member(limit),
              limit == ADV_GATE_USD_PER_TOKEN ? ": cluster.price_usd_per_chip_hour is missing" : "");
@@ -174,6 +175,7 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
 static void fail_compile(const struct adv_verification_word *word, struct adv_gate_verdict *verdict)
 {
     static const char code[] = "does_not_compile";
+    verdict->unknown_count += !word->known;
     if (!word->known)
         FAIL(verdict, code,
              "the compiler has not been asked about the candidate: POST /v1/runs/{id}/verifications, and "

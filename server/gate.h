@@ -41,6 +41,7 @@ struct adv_gate_verdict {
     double
         change_frac[ADV_GATE_LIMITS]; /* candidate over baseline, less 1; NAN unknown, then a limit fails */
     int reasons_count, notes_count;
+    int unknown_count; /* of the reasons: what nobody has said yet, which may still turn out well */
     struct adv_gate_said
         reasons[ADV_GATE_REASONS]; /* "does_not_fit", "does_not_compile", or the code of a limit */
     struct adv_gate_said notes[ADV_GATE_NOTES];

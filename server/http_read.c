@@ -193,7 +193,8 @@ static bool check_body(struct request *request, const struct adv_guard *guard)
     bool has_body = guard->chunked || guard->content_length_bytes > 0;
     if (guard->content_length_bytes > ADV_LIMIT_BODY_BYTES) {
         adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
-        return adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL,
+        return adv_reply_error(exchange, ADV_E_TOO_LARGE, "",
+                               "send less at once; of a training log the last 2000 steps are enough",
                                "the body has %" PRId64 " bytes; at most %d are taken",
                                guard->content_length_bytes, ADV_LIMIT_BODY_BYTES);
     }

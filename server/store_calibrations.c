@@ -104,14 +104,21 @@ static adv_code change(struct adv_db *db, const char *sql, const char *id, const
 /* The row of the history that is in force for the project of row `c`. */
 #define NOW "(SELECT h.id FROM calibration_history h WHERE h.project = c.project ORDER BY h.id DESC LIMIT 1)"
 
+/* Factors that no machine explains; a measurement in another unit does. */
+#define IMPLAUSIBLE                                                                                           \
+    "EXISTS (SELECT FROM json_each(c.factors) f WHERE (f.value ->> 'step_time_correction_frac')::float8 NOT " \
+    "BETWEEN -0.8 AND 4 OR (f.value ->> 'hbm_correction_frac')::float8 NOT BETWEEN -0.5 AND 1)"
+
 adv_code adv_calibration_activate(struct adv_db *db, const char *id, const char *principal, adv_err *err)
 {
     static const char sql[] =
         "WITH c AS (SELECT * FROM calibrations WHERE id = $1::uuid), put AS (INSERT INTO calibration_history "
         "(project, calibration_id, before_id, changed_by) SELECT c.project, c.id, " NOW
-        ", $2 FROM c WHERE c.factors::text <> '{}' AND c.id IS DISTINCT FROM " ACTIVE
+        ", $2 FROM c WHERE c.factors::text <> '{}' AND NOT " IMPLAUSIBLE " AND c.id IS DISTINCT FROM " ACTIVE
         ") SELECT CASE WHEN c.factors::text = '{}' THEN 'it corrects nothing: fewer than three measurements "
-        "of each chip' ELSE 'done' END FROM c";
+        "of each chip' WHEN " IMPLAUSIBLE " THEN 'it corrects a step time by more than 5 times or memory by "
+        "more than 2: look for a measurement in another unit among its rows, and delete that' ELSE 'done' "
+        "END FROM c";
     return change(db, sql, id, principal, err);
 }
 

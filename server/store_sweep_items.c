@@ -11,7 +11,8 @@ adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct 
 {
     static const char sql[] =
         "SELECT t.sweep_id, t.kind, t.project, t.created_by, t.item, t.attempt, t.run_id, t.request, "
-        "s.label FROM sweep_take($1, $2::int, $3::int, $4::int, $5::json) t JOIN sweeps s ON s.id = t.sweep_id";
+        "s.label, EXISTS (SELECT FROM tokens k WHERE k.name = t.created_by AND (k.revoked_at <= now() OR "
+        "k.expires_at <= now())) FROM sweep_take($1, $2::int, $3::int, $4::int, $5::json) t JOIN sweeps s ON s.id = t.sweep_id";
     adv_err why = adv_err_empty();
     memset(batch, 0, sizeof *batch);
     (void)adv_err_add(&why, ADV_E_INTERNAL, "", "run it alone, and report it",
@@ -32,6 +33,7 @@ adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct 
     batch->kind = adv_rows_text(&batch->rows, 0, 1);
     batch->project = adv_rows_text(&batch->rows, 0, 2);
     batch->label = adv_rows_text(&batch->rows, 0, 8);
+    batch->is_revoked = adv_rows_true(&batch->rows, 0, 9);
     batch->principal = adv_rows_text(&batch->rows, 0, 3);
     for (int i = 0; i < batch->count; i++)
         batch->items[i] =

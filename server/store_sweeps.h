@@ -70,6 +70,7 @@ ADV_MUST_CHECK adv_code adv_sweep_cancel(struct adv_db *db, const char *id, adv_
 struct adv_sweep_batch {
     struct adv_rows rows;
     const char *sweep_id, *kind, *project, *label, *principal;
+    bool is_revoked; /* the principal's token of the database was revoked or has expired since */
     int count;
     struct adv_sweep_item {
         const char *item, *attempt, *run_id, *request;

@@ -169,6 +169,14 @@ static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item
     struct adv_answer answer;
     struct adv_text stored = adv_text_empty(ADV_LIMIT_STORED_BYTES);
     turn->item_us = adv_monotonic_us();
+    if (turn->batch.is_revoked) {
+        (void)adv_err_add(err, ADV_E_FORBIDDEN, "", "make the sweep again with a token that is in force",
+                          "the token '%.63s' that made the sweep was revoked or has expired",
+                          turn->batch.principal);
+        add_problem(turn, item, err);
+        adv_text_free(&stored);
+        return ADV_OK;
+    }
     adv_code code = adv_answer_within(
         adv_calibrations_catalog(app, item->request, strlen(item->request), turn->batch.project), kind,
         item->request, strlen(item->request), &budget, &answer, err);

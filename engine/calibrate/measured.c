@@ -124,9 +124,28 @@ adv_code adv_measured_from_log(const char *log, size_t log_bytes, const struct a
     return ADV_OK;
 }
 
+/* Predictions that run are within a third; these are units: ms for s, GiB for bytes. */
+static const double times_apart = 50.0, bytes_apart = 20.0;
+
+/* Adds a finding where a measurement cannot be of the plan in the unit that it is said to have. */
+static void check_unit(double measured, double predicted, double apart, const char *pointer, const char *unit,
+                       adv_err *err)
+{
+    if (!(measured > 0.0) || !(predicted > 0.0)) return;
+    const double ratio = measured / predicted;
+    if (ratio <= apart && ratio >= 1.0 / apart) return;
+    (void)adv_err_add(err, ADV_E_INVALID, pointer, unit, "%.6g is %.3g times the %.6g that are predicted",
+                      measured, ratio, predicted);
+}
+
 adv_code adv_measured_check(const struct adv_measured *measured, const struct adv_measured_plan *plan,
                             adv_err *err)
 {
+    check_unit(measured->step_time_s, plan->step_time_s, times_apart, "/step_time_s",
+               "the time of a step is in seconds", err);
+    check_unit(measured->hbm_bytes_per_device, plan->hbm_bytes_per_device, bytes_apart,
+               "/hbm_bytes_per_device", "memory is in bytes per device", err);
+    if (err->code) return err->code;
     const double plan_tokens = plan->tokens_per_s_per_chip * plan->step_time_s;
     const double tokens = measured->tokens_per_s_per_chip * measured->step_time_s;
     if (!isfinite(tokens) || !(plan_tokens > 0.0) || fabs(tokens / plan_tokens - 1.0) <= TOKENS_APART_FRAC)

@@ -40,7 +40,8 @@ ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,
                                               const struct adv_measured_plan *plan,
                                               struct adv_measured *measured, adv_err *err);
 
-/* Refuses what cannot be the plan: tokens per second that are not the plan's tokens over the measured time
- * (2 % apart: another batch, length or number of chips). ADV_E_INVALID at /tokens_per_s_per_chip. */
+/* Refuses what cannot be the plan: a time 50 times or memory 20 times from the predicted (another unit), and
+ * tokens per second that are not the plan's tokens over the measured time (2 % apart: another batch, length
+ * or number of chips). ADV_E_INVALID at the member. */
 ADV_MUST_CHECK adv_code adv_measured_check(const struct adv_measured *measured,
                                            const struct adv_measured_plan *plan, adv_err *err);

@@ -101,3 +101,17 @@ test('revert puts back what was in force before, to the published fit, and the h
   await problem(assert, await change({ calibration_id: 'x' }, 'activate'), 404, 'not-found');
   await problem(assert, await daemon.fetch('/v1/calibrations/00000000-0000-7000-8000-000000000000'), 404, 'not-found');
 });
+
+test('a measurement in another unit is refused, and factors that no machine explains are not put in force', async () => {
+  const run = await json(await daemon.post('/v1/estimate', { ...request('units'), store: true }));
+  const send = (step_time_s, hbm_bytes_per_device) => daemon.post(`/v1/runs/${run.run_id}/measurements`, { step_time_s, hbm_bytes_per_device, source: 's', at: '2026-11-20T10:00:00Z' });
+  const both = await problem(assert, await send(run.step_time_s * 1000, run.hbm_bytes_per_device / 2 ** 30), 422, 'invalid-request');
+  assert.deepEqual(both.errors.map(({ pointer }) => pointer), ['/step_time_s', '/hbm_bytes_per_device']);
+  assert.match(both.errors[0].hint, /seconds/);
+  assert.match(both.errors[1].hint, /bytes/);
+  await json(await send(run.step_time_s * 3, run.hbm_bytes_per_device / 3), 201); // odd, but a machine may be that odd
+  for (const steps of [1, 2, 4, 8]) await measure('odd', 1, 0.2, steps);
+  const refused = await problem(assert, await change(await fit('odd'), 'activate'), 409, 'conflict');
+  assert.match(refused.detail, /another unit/);
+  assert.equal((await estimate('odd')).engine.calibration, (await estimate('nobody')).engine.calibration);
+});

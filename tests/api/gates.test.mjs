@@ -152,6 +152,15 @@ test('without a set baseline the last run that passed stands in, never the candi
   assert.equal((await judge({ baseline: name, candidate: { run_id: passing.candidate.run_id }, limits })).baseline.run_id, first.run_id);
 });
 
+test('what fails only because nobody knows yet is not held against a run', async () => {
+  const name = { project: 'unknown', label: 'main' };
+  const first = await store(request(name));
+  const candidate = { run_id: (await store(request(name))).run_id };
+  assert.equal((await judge({ baseline: { run_id: first.run_id }, candidate, limits: { must_compile: true } })).verdict, 'fail');
+  assert.equal((await judge({ baseline: { run_id: first.run_id }, candidate, limits: { step_time_increase_frac: 0.01 } })).verdict, 'pass');
+  assert.equal((await judge({ baseline: name, candidate: request(name), limits: { must_fit: true } })).baseline.run_id, candidate.run_id);
+});
+
 test('a run that was compared with itself only has proved nothing', async () => {
   const name = { project: 'itself', label: 'main' };
   const { run_id } = await store(request(name, { remat_policy: 'full' }));

@@ -2,7 +2,7 @@
 // revoked one stops working, one with a project neither sees nor changes anything else, and every write says by whom.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { estimateRequest, freshDatabase, join, problem, run, scratchFolder, sql, startDaemon, until } from './daemon.mjs';
+import { adviseRequest, estimateRequest, freshDatabase, join, problem, run, scratchFolder, sql, startDaemon, until } from './daemon.mjs';
 import { readFileSync } from 'node:fs';
 
 let daemon, url;
@@ -108,13 +108,30 @@ test('a project\'s pinned baseline serves its tokens, also when its run is of no
   assert.equal((await list(pinned)).length, 1, 'what it stores next is of its project again');
 });
 
+test('a sweep of a token that was revoked stores nothing more in its name', async () => {
+  const [secret, all] = [await make('gone', 'write', '--project', 'gone'), await make('watcher', 'read')];
+  await works(secret);
+  await works(all);
+  const requests = Array.from({ length: 300 }, (_, i) => adviseRequest({ store: true, label: `${i}` }));
+  const made = await daemon.post('/v1/sweeps', { kind: 'advise', requests }, as(secret));
+  assert.equal(made.status, 202, await made.clone().text());
+  const { sweep_id } = await made.json();
+  sql('tokens', "UPDATE tokens SET revoked_at = now() WHERE name = 'gone'");
+  const state = async () => (await get(all, `/v1/sweeps/${sweep_id}?limit=1`)).json();
+  await until('the sweep has ended', async () => (await state()).state === 'done', 20000);
+  const [ended, count] = [await state(), (await list(all, '?project=gone&limit=200')).length];
+  assert.ok(ended.failed_count > 0 && count === ended.done_count, JSON.stringify({ ...ended, items: [], count }));
+  const failed = (await (await get(all, `/v1/sweeps/${sweep_id}?state=failed&limit=1`)).json()).items[0];
+  assert.match(JSON.stringify(failed.problem), /revoked/);
+});
+
 test('every write leaves who did it, and that cannot be changed', async () => {
   const secret = await make('auditor', 'admin');
   await works(secret);
   const { run_id: id } = await (await store(secret, { project: 'gamma' })).json();
   assert.equal((await daemon.fetch(`/v1/runs/${id}`, { method: 'DELETE', headers: as(secret) })).status, 204);
   assert.equal(sql('tokens', `SELECT principal, action, object, project FROM audit WHERE object_id = '${id}' ORDER BY id`), 'auditor|insert|runs|gamma\nauditor|delete|runs|gamma');
-  assert.match(sql('tokens', "SELECT string_agg(DISTINCT object, ' ' ORDER BY object) FROM audit"), /^baselines (checks )?measurements runs tokens$/);
+  assert.match(sql('tokens', "SELECT string_agg(DISTINCT object, ' ' ORDER BY object) FROM audit"), /^baselines (checks )?measurements runs sweeps tokens$/);
   assert.throws(() => sql('tokens', 'DELETE FROM audit'), /only added to/);
   assert.throws(() => sql('tokens', "UPDATE audit SET principal = ''"), /only added to/);
 });

@@ -64,6 +64,13 @@ SELECT set_eq('SELECT id FROM runs WHERE deleted_at IS NULL', 'SELECT pg_temp.id
 UPDATE runs SET deleted_at = now() - interval '31 days' WHERE id = pg_temp.id(103);
 SELECT results_eq('SELECT * FROM tidy_runs(30, 30, 100)', 'VALUES (0, 1)', 'what was deleted for long is purged');
 SELECT ok(EXISTS (SELECT FROM audit WHERE principal = 'retention' AND action = 'purge' AND object_id = pg_temp.id(103)::text), 'the audit says that it was retention');
+SELECT pg_temp.add_sweep(n, 'alpha', 2) FROM generate_series(11, 13) n;
+SELECT sweep_cancel(pg_temp.id(n)) FROM generate_series(12, 13) n;
+UPDATE sweeps SET ended_at = now() - interval '31 days' WHERE id = pg_temp.id(13);
+SELECT results_eq('SELECT * FROM tidy_runs(0, 30, 100)', 'VALUES (0, 0)', 'without a number of days all sweeps are kept');
+SELECT ok(EXISTS (SELECT FROM sweeps WHERE id = pg_temp.id(13)), 'also those that ended long ago');
+SELECT results_eq('SELECT * FROM tidy_runs(30, 30, 100)', 'VALUES (0, 0)', 'sweeps are no runs');
+SELECT set_eq('SELECT DISTINCT sweep_id FROM sweep_items WHERE sweep_id >= pg_temp.id(11)', 'SELECT pg_temp.id(n) FROM generate_series(11, 12) n', 'those that run or ended lately stay, the others go with their items');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -10,7 +10,7 @@
 #include "server/store_calibrations.h"
 
 #define LOOK_EVERY_US       2000000
-#define LOOK_FIRST_EVERY_US 5000 /* until the first look has seen the database */
+#define LOOK_FIRST_EVERY_US 20000 /* until the first look has seen the database */
 
 /* One calibrated catalog; kept to the end, because answers under way may use it. */
 struct made {

@@ -6,13 +6,25 @@
 #include "engine/advise.h"
 #include "server/store_sweeps.h"
 
+/* The state of the token that made the sweep of row `t`: a look into an index, for the rows that were taken
+ * anyhow. */
+#define TOKEN                                                                                                \
+    "(SELECT CASE WHEN least(k.revoked_at, k.expires_at) <= now() THEN 'ended' ELSE 'in force' END FROM "    \
+    "tokens k WHERE k.name = t.created_by)"
+
+static enum adv_sweep_token token_of(const char *state)
+{
+    if (!state || !*state) return ADV_SWEEP_TOKEN_UNKNOWN;
+    return strcmp(state, "ended") == 0 ? ADV_SWEEP_TOKEN_ENDED : ADV_SWEEP_TOKEN_IN_FORCE;
+}
+
 adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct adv_sweep_batch *batch,
                         adv_err *err)
 {
     static const char sql[] =
         "SELECT t.sweep_id, t.kind, t.project, t.created_by, t.item, t.attempt, t.run_id, t.request, "
-        "s.label, EXISTS (SELECT FROM tokens k WHERE k.name = t.created_by AND (k.revoked_at <= now() OR "
-        "k.expires_at <= now())) FROM sweep_take($1, $2::int, $3::int, $4::int, $5::json) t JOIN sweeps s ON s.id = t.sweep_id";
+        "s.label, " TOKEN " FROM sweep_take($1, $2::int, $3::int, $4::int, $5::json) t JOIN sweeps s ON "
+        "s.id = t.sweep_id";
     adv_err why = adv_err_empty();
     memset(batch, 0, sizeof *batch);
     (void)adv_err_add(&why, ADV_E_INTERNAL, "", "run it alone, and report it",
@@ -33,7 +45,7 @@ adv_code adv_sweep_take(struct adv_db *db, const char *worker, int most, struct 
     batch->kind = adv_rows_text(&batch->rows, 0, 1);
     batch->project = adv_rows_text(&batch->rows, 0, 2);
     batch->label = adv_rows_text(&batch->rows, 0, 8);
-    batch->is_revoked = adv_rows_true(&batch->rows, 0, 9);
+    batch->token = token_of(adv_rows_text(&batch->rows, 0, 9));
     batch->principal = adv_rows_text(&batch->rows, 0, 3);
     for (int i = 0; i < batch->count; i++)
         batch->items[i] =

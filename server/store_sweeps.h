@@ -66,11 +66,14 @@ ADV_MUST_CHECK adv_code adv_sweep_cancel(struct adv_db *db, const char *id, adv_
 
 /* ---- the side of the daemons ---- */
 
+/* What the database knows of the token by which a sweep was made. */
+enum adv_sweep_token { ADV_SWEEP_TOKEN_UNKNOWN, ADV_SWEEP_TOKEN_IN_FORCE, ADV_SWEEP_TOKEN_ENDED };
+
 /* Items of one sweep. Pointers live until adv_sweep_batch_free. */
 struct adv_sweep_batch {
     struct adv_rows rows;
     const char *sweep_id, *kind, *project, *label, *principal;
-    bool is_revoked; /* the principal's token of the database was revoked or has expired since */
+    enum adv_sweep_token token; /* the principal's, as the items were taken */
     int count;
     struct adv_sweep_item {
         const char *item, *attempt, *run_id, *request;

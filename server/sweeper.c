@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "engine/advise.h"
 #include "engine/base/budget.h"
@@ -15,6 +16,7 @@
 #include "server/keep.h"
 #include "server/monotonic.h"
 #include "server/store_sweeps.h"
+#include "server/tokens.h"
 
 #define NICENESS       10
 #define IDLE_MS        700  /* between looks when nothing waits */
@@ -158,6 +160,33 @@ static adv_code store(struct turn *turn, const struct adv_sweep_item *item, enum
     return code;
 }
 
+/* Whether a request by the token that made the sweep would be refused now. A name that the file or the
+ * database has in force is good; one that the database has no longer, or that neither knows, is not. A daemon
+ * without a file cannot tell who was in another's, and goes on. */
+static bool is_token_gone(const struct adv_app *app, const struct adv_sweep_batch *batch)
+{
+    struct adv_caller caller = {.scopes = ADV_SCOPE_WRITE};
+    if (!*batch->principal || batch->token == ADV_SWEEP_TOKEN_IN_FORCE) return false;
+    (void)snprintf(caller.name, sizeof caller.name, "%s", batch->principal);
+    (void)snprintf(caller.project, sizeof caller.project, "%s", batch->project);
+    if (app->keyring && adv_keyring_allows(app->keyring, ADV_KEYRING_FILE, &caller, (int64_t)time(NULL)))
+        return false;
+    return batch->token == ADV_SWEEP_TOKEN_ENDED ||
+           (app->keyring && adv_keyring_has(app->keyring, ADV_KEYRING_FILE));
+}
+
+/* Ends the batch's items as a request would be: the runs that they ask for are not stored in that name. */
+static void refuse_items(struct turn *turn)
+{
+    adv_err err = adv_err_empty();
+    (void)adv_err_add(
+        &err, ADV_E_UNAUTHORIZED, "", "make the sweep again with a token that is in force",
+        "the token '%.63s' that made the sweep was revoked, has expired, or is not in the token "
+        "file any more",
+        turn->batch.principal);
+    for (int i = 0; i < turn->batch.count; i++) add_problem(turn, &turn->batch.items[i], &err);
+}
+
 /* Answers one item into the results. Else than ADV_OK: it has not ended, and neither can those after it now.
  */
 static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item, adv_err *err)
@@ -169,14 +198,6 @@ static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item
     struct adv_answer answer;
     struct adv_text stored = adv_text_empty(ADV_LIMIT_STORED_BYTES);
     turn->item_us = adv_monotonic_us();
-    if (turn->batch.is_revoked) {
-        (void)adv_err_add(err, ADV_E_FORBIDDEN, "", "make the sweep again with a token that is in force",
-                          "the token '%.63s' that made the sweep was revoked or has expired",
-                          turn->batch.principal);
-        add_problem(turn, item, err);
-        adv_text_free(&stored);
-        return ADV_OK;
-    }
     adv_code code = adv_answer_within(
         adv_calibrations_catalog(app, item->request, strlen(item->request), turn->batch.project), kind,
         item->request, strlen(item->request), &budget, &answer, err);
@@ -220,6 +241,10 @@ static void work_off(struct turn *turn)
     adv_code code = ADV_OK;
     int next = 0;
     adv_text_init(&turn->results, RESULTS_MOST);
+    if (is_token_gone(app, &turn->batch)) {
+        refuse_items(turn);
+        next = turn->batch.count;
+    }
     while (!code && next < turn->batch.count && !turn->lost && !atomic_load(&turn->sweeper->over)) {
         adv_err err = adv_err_empty();
         turn->late = false;

@@ -146,6 +146,11 @@ bool adv_keyring_has(struct adv_keyring *keyring, enum adv_keyring_part part)
     return has;
 }
 
+static bool is_in_force(const struct adv_token *token, int64_t now_s)
+{
+    return !token->expires_s || token->expires_s > now_s;
+}
+
 /* Every digest is compared: the time does not tell which one it was. */
 static void look_up(const struct adv_tokens *tokens, const char *digest, int64_t now_s,
                     struct adv_caller *caller)
@@ -153,7 +158,7 @@ static void look_up(const struct adv_tokens *tokens, const char *digest, int64_t
     for (int i = 0; tokens && i < tokens->count; i++) {
         const struct adv_token *token = &tokens->rows[i];
         if (!adv_sha256_equal(digest, token->digest)) continue;
-        caller->expired = token->expires_s && token->expires_s <= now_s;
+        caller->expired = !is_in_force(token, now_s);
         caller->scopes = caller->expired ? 0 : token->scopes;
         memcpy(caller->name, token->name, sizeof caller->name);
         memcpy(caller->project, token->project, sizeof caller->project);
@@ -175,4 +180,20 @@ void adv_keyring_check(struct adv_keyring *keyring, const char *authorization, i
     (void)pthread_rwlock_rdlock(&keyring->lock);
     for (int i = 0; i < ADV_KEYRING_PARTS; i++) look_up(keyring->parts[i], digest, now_s, caller);
     (void)pthread_rwlock_unlock(&keyring->lock);
+}
+
+bool adv_keyring_allows(struct adv_keyring *keyring, enum adv_keyring_part part,
+                        const struct adv_caller *caller, int64_t now_s)
+{
+    bool allows = false;
+    (void)pthread_rwlock_rdlock(&keyring->lock);
+    const struct adv_tokens *tokens = keyring->parts[part];
+    for (int i = 0; tokens && !allows && i < tokens->count; i++) {
+        const struct adv_token *token = &tokens->rows[i];
+        allows = strcmp(token->name, caller->name) == 0 && is_in_force(token, now_s) &&
+                 (token->scopes & caller->scopes) == caller->scopes &&
+                 (!token->project[0] || strcmp(token->project, caller->project) == 0);
+    }
+    (void)pthread_rwlock_unlock(&keyring->lock);
+    return allows;
 }

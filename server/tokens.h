@@ -65,3 +65,8 @@ bool adv_keyring_has(struct adv_keyring *keyring, enum adv_keyring_part part);
 /* Who a header ("Bearer …", or NULL) is from. */
 void adv_keyring_check(struct adv_keyring *keyring, const char *authorization, int64_t now_s,
                        struct adv_caller *caller);
+
+/* Whether `part` has a token in force by which the caller, known by name only, could still do what his scopes
+ * say in his project ("": in all). A name may have several tokens: one of them is enough. */
+bool adv_keyring_allows(struct adv_keyring *keyring, enum adv_keyring_part part,
+                        const struct adv_caller *caller, int64_t now_s);

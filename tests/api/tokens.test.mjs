@@ -2,7 +2,7 @@
 // revoked one stops working, one with a project neither sees nor changes anything else, and every write says by whom.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { adviseRequest, estimateRequest, freshDatabase, join, problem, run, scratchFolder, sql, startDaemon, until } from './daemon.mjs';
+import { adviseRequest, estimateRequest, freshDatabase, join, problem, run, scratchFolder, sql, startDaemon, until, writeFileSync } from './daemon.mjs';
 import { readFileSync } from 'node:fs';
 
 let daemon, url;
@@ -122,7 +122,40 @@ test('a sweep of a token that was revoked stores nothing more in its name', asyn
   const [ended, count] = [await state(), (await list(all, '?project=gone&limit=200')).length];
   assert.ok(ended.failed_count > 0 && count === ended.done_count, JSON.stringify({ ...ended, items: [], count }));
   const failed = (await (await get(all, `/v1/sweeps/${sweep_id}?state=failed&limit=1`)).json()).items[0];
-  assert.match(JSON.stringify(failed.problem), /revoked/);
+  assert.deepEqual([failed.problem.status, failed.problem.errors[0].code], [401, 'unauthorized']);
+  assert.match(failed.problem.detail, /the token 'gone' .*revoked/);
+});
+
+test('a sweep of a token that has left the token file stores nothing more, one of a token that stays does', async () => {
+  const { folder, remove } = scratchFolder();
+  const [file, database] = [join(folder, 'tokens'), freshDatabase('tokens_file')];
+  const secrets = {};
+  for (const [name, ...more] of [['stays'], ['leaves', '--project', 'beta'], ['lapses']]) secrets[name] = (await run(['token', 'create', name, '--scope', 'write', ...more, '--tokens-file', file])).out.trim();
+  const other = await startDaemon({ database, args: ['--tokens-file', file] });
+  sql('tokens_file', `INSERT INTO tokens (name, sha256, scopes, revoked_at) VALUES ('stays', '${'0'.repeat(64)}', 'write', now())`);
+  const sweep = async (name, count) => {
+    const requests = Array.from({ length: count }, (_, i) => adviseRequest({ store: true, label: `${i}` }));
+    const made = await other.post('/v1/sweeps', { kind: 'advise', requests }, as(secrets[name]));
+    assert.equal(made.status, 202, await made.clone().text());
+    return (await made.json()).sweep_id;
+  };
+  const [leaves, lapses] = [await sweep('leaves', 300), await sweep('lapses', 300)];
+  const kept = readFileSync(file, 'utf8').split('\n').filter((line) => !line.startsWith('leaves')).map((line) => (line.startsWith('lapses') ? `${line} expires=1` : line));
+  writeFileSync(file, kept.join('\n'));
+  other.child.kill('SIGHUP');
+  const stays = await sweep('stays', 3);
+  const state = async (id, query) => (await other.fetch(`/v1/sweeps/${id}?limit=1${query}`, { headers: as(secrets.stays) })).json();
+  for (const id of [leaves, lapses, stays]) await until('the sweep has ended', async () => (await state(id, '')).state === 'done');
+  const ended = await state(stays, '');
+  assert.deepEqual([ended.done_count, ended.failed_count], [3, 0], 'also where the database has had a token of that name');
+  for (const [id, name] of [[leaves, 'leaves'], [lapses, 'lapses']]) {
+    const { done_count: done, failed_count: failed } = await state(id, '');
+    assert.ok(failed > 0, name);
+    assert.equal(sql('tokens_file', `SELECT count(*) FROM audit WHERE object = 'runs' AND principal = '${name}'`), `${done}`, name);
+    assert.equal((await state(id, '&state=failed')).items[0].problem.status, 401);
+  }
+  await other.stop();
+  remove();
 });
 
 test('every write leaves who did it, and that cannot be changed', async () => {

@@ -27,7 +27,8 @@ ADV_MUST_CHECK adv_code adv_calibration_save(struct adv_db *db, const char *id, 
                                              const char *principal, const char *factors, const char *fit,
                                              adv_err *err);
 
-/* Appends the calibration as JSON: what was fitted, and "active". */
+/* Appends the calibration as JSON: what was fitted, "active", and in "refusal" why it cannot be (null:
+ * it can). */
 ADV_MUST_CHECK adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_text *json,
                                               adv_err *err);
 
@@ -35,7 +36,8 @@ ADV_MUST_CHECK adv_code adv_calibration_print(struct adv_db *db, const char *id,
 ADV_MUST_CHECK adv_code adv_calibrations_list(struct adv_db *db, const char *project, const char *cursor,
                                               int limit_count, struct adv_text *json, adv_err *err);
 
-/* Puts it in force. ADV_E_CONFLICT: it corrects nothing. Again changes nothing. */
+/* Puts it in force. ADV_E_CONFLICT: it corrects nothing, or more than any machine explains, and by which
+ * measurement. Again changes nothing. */
 ADV_MUST_CHECK adv_code adv_calibration_activate(struct adv_db *db, const char *id, const char *principal,
                                                  adv_err *err);
 /* Puts in force what was before it. ADV_E_CONFLICT: it is not in force. */

@@ -37,7 +37,9 @@ test('below three measurements there is a bias to read and nothing to activate',
   const two = await fit('few');
   near(two.chips[0].step_time.bias_frac, 0.1, 'bias');
   assert.equal(two.chips[0].step_time.correction_frac, 0);
-  await problem(assert, await change(two, 'activate'), 409, 'conflict');
+  const idle = await problem(assert, await change(two, 'activate'), 409, 'conflict');
+  assert.match(two.refusal, /corrects nothing/);
+  assert.equal(idle.detail, two.refusal);
   assert.equal((await estimate('few')).engine.calibration, (await estimate('nobody')).engine.calibration);
 });
 
@@ -56,7 +58,7 @@ test('a calibration shows its effect first, then corrects every time and byte of
   assert.deepEqual(await estimate('alpha', 3), before_, 'fitted is not in force');
 
   const active = await json(await change(made, 'activate'));
-  assert.equal(active.active, true);
+  assert.deepEqual([active.active, made.refusal, active.refusal], [true, null, null]);
   const now = await estimate('alpha', 3);
   const slower = 1 + chip.step_time.correction_frac;
   assert.equal(now.engine.calibration, `calibration/${made.calibration_id}`);
@@ -110,8 +112,14 @@ test('a measurement in another unit is refused, and factors that no machine expl
   assert.match(both.errors[0].hint, /seconds/);
   assert.match(both.errors[1].hint, /bytes/);
   await json(await send(run.step_time_s * 3, run.hbm_bytes_per_device / 3), 201); // odd, but a machine may be that odd
-  for (const steps of [1, 2, 4, 8]) await measure('odd', 1, 0.2, steps);
-  const refused = await problem(assert, await change(await fit('odd'), 'activate'), 409, 'conflict');
-  assert.match(refused.detail, /another unit/);
+  const ids = [];
+  for (const [steps, smaller] of [[1, 0.2], [2, 0.2], [4, 0.19], [8, 0.2]]) ids.push((await measure('odd', 1, smaller, steps)).run_id);
+  const odd = await fit('odd');
+  const furthest = odd.rows.find((row) => row.run_id === ids[2]);
+  assert.match(odd.refusal, /memory of v6e by 0\.\d+, where 0\.5 to 2 is plausible/);
+  assert.ok(odd.refusal.includes(`/v1/runs/${ids[2]}/measurements/${furthest.measurement_id}`), odd.refusal);
+  const refused = await problem(assert, await change(odd, 'activate'), 409, 'conflict');
+  assert.equal(refused.detail, odd.refusal);
+  assert.deepEqual((await get('/v1/calibrations?project=odd')).calibrations.map((one) => [one.active, one.refusal]), [[false, odd.refusal]]);
   assert.equal((await estimate('odd')).engine.calibration, (await estimate('nobody')).engine.calibration);
 });

@@ -159,6 +159,20 @@ test('what fails only because nobody knows yet is not held against a run', async
   assert.equal((await judge({ baseline: { run_id: first.run_id }, candidate, limits: { must_compile: true } })).verdict, 'fail');
   assert.equal((await judge({ baseline: { run_id: first.run_id }, candidate, limits: { step_time_increase_frac: 0.01 } })).verdict, 'pass');
   assert.equal((await judge({ baseline: name, candidate: request(name), limits: { must_fit: true } })).baseline.run_id, candidate.run_id);
+  // A price that is not known of the baseline: nobody can say that the candidate costs more.
+  const unpriced = await store(request({ cluster: { chip: 'tpu7x', topology: '2x2x2' } }));
+  const priced = { run_id: (await store(request({ ...name, cluster: { chip: 'tpu7x', topology: '2x2x2', price_usd_per_chip_hour: 5 } }))).run_id };
+  const costs = await judge({ baseline: { run_id: unpriced.run_id }, candidate: priced, limits: { usd_per_token_increase_frac: 0.01 } });
+  assert.deepEqual([costs.verdict, codes(costs.reasons)], ['fail', ['usd_per_token']]);
+  assert.match(costs.reasons[0].detail, /not known of both sides/);
+  assert.equal((await judge({ baseline: { run_id: unpriced.run_id }, candidate: priced, limits: { step_time_increase_frac: 0.01 } })).verdict, 'pass');
+  assert.equal((await judge({ baseline: name, candidate: request(name), limits: { must_fit: false } })).baseline.run_id, priced.run_id);
+  // Beside what is known to be too much, what is not known excuses nothing.
+  const slow = request({ ...name, store: true }, { remat_policy: 'full' });
+  await judge({ baseline: { run_id: first.run_id }, candidate: slow, limits: { must_compile: true, step_time_increase_frac: 0.01 } });
+  const slow_id = (await get('/v1/runs?project=unknown&limit=1')).runs[0].run_id;
+  assert.equal((await judge({ baseline: { run_id: first.run_id }, candidate: { run_id: slow_id }, limits: { hbm_increase_frac: 9 } })).verdict, 'pass');
+  assert.equal((await judge({ baseline: name, candidate: request(name), limits: { must_fit: false } })).baseline.run_id, priced.run_id);
 });
 
 test('a run that was compared with itself only has proved nothing', async () => {

@@ -187,25 +187,32 @@ static bool check_token(struct request *request)
                            "the token's scopes do not include this operation's");
 }
 
+/* A log of training may be longer than any request: its end tells the same time. A first line that is cut
+ * through names no step. */
+static bool refuse_size(struct request *request)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    const bool is_log = exchange->route->handle == adv_api_measurement_post;
+    adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
+    return adv_reply_error(exchange, ADV_E_TOO_LARGE, "",
+                           is_log ? "of a log the last lines are enough: tail -c 1000000 LOG"
+                                  : "send less at once",
+                           "the body has more than the %d bytes that are taken", ADV_LIMIT_BODY_BYTES);
+}
+
 static bool check_body(struct request *request, const struct adv_guard *guard)
 {
     struct adv_exchange *exchange = &request->exchange;
     bool has_body = guard->chunked || guard->content_length_bytes > 0;
-    if (guard->content_length_bytes > ADV_LIMIT_BODY_BYTES) {
-        adv_metrics_add(&request->http->app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
-        return adv_reply_error(exchange, ADV_E_TOO_LARGE, "",
-                               "send less at once; of a training log the last 2000 steps are enough",
-                               "the body has %" PRId64 " bytes; at most %d are taken",
-                               guard->content_length_bytes, ADV_LIMIT_BODY_BYTES);
-    }
+    if (guard->content_length_bytes > ADV_LIMIT_BODY_BYTES) return refuse_size(request);
     if (!exchange->route->media_types)
         return !has_body ||
                adv_reply_error(exchange, ADV_E_BAD_REQUEST, "", NULL, "this operation takes no body");
     const char *encoding = exchange->headers[ADV_HEADER_CONTENT_ENCODING];
     if (encoding && strcasecmp(encoding, "identity") != 0)
         return adv_reply_error(exchange, ADV_E_MEDIA_TYPE, "/headers/Content-Encoding",
-                               "send the body as it is", "bodies in the encoding %.40s are not read",
-                               encoding);
+                               "send the body as it is, uncompressed, without Content-Encoding",
+                               "bodies in the encoding %.40s are not read", encoding);
     const char *type = exchange->headers[ADV_HEADER_CONTENT_TYPE];
     if (type && adv_exchange_lists(exchange->route->media_types, type, strcspn(type, "; \t"), strncasecmp))
         return true;
@@ -342,9 +349,7 @@ static enum MHD_Result on_complete(struct request *request)
         return send_and_close(request);
     }
     if (request->body_over) {
-        adv_metrics_add(&app->metrics, ADV_COUNTER_REJECTED_SIZE, 1);
-        adv_reply_error(exchange, ADV_E_TOO_LARGE, "", NULL, "the body has more than %d bytes",
-                        ADV_LIMIT_BODY_BYTES);
+        (void)refuse_size(request);
         return send_and_close(request);
     }
     const bool is_inline = exchange->route->place == ADV_ROUTE_INLINE;

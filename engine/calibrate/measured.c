@@ -56,32 +56,44 @@ static const char *end_of_line(const char *line, const char *end)
     return stop ? stop : end;
 }
 
-struct log_steps {
-    int count, warm_up_count; /* with a usable time; and those of the first steps */
-    double *seconds, *tokens; /* NULL: only count */
-    int tokens_count;
-};
-
-static void read_steps(const char *log, const char *end, struct log_steps *steps)
+/* The lines of steps with a usable time, in the order of the log; `steps` has room for all, NULL: only
+ * counts. */
+static int read_steps(const char *log, const char *end, struct step *steps)
 {
-    double first = (double)NAN;
-    steps->count = steps->warm_up_count = steps->tokens_count = 0;
+    int count = 0;
     for (const char *line = log; line < end; line = end_of_line(line, end) + 1) {
-        const char *stop = end_of_line(line, end);
-        const struct step step = read_line(line, stop);
-        const double seconds = step.seconds, tokens = step.tokens_per_s_per_device;
-        if (!isfinite(step.number) || !isfinite(seconds) || seconds <= 0.0) continue;
-        if (isnan(first) || step.number < first) first = step.number;
-        if (step.number < first + ADV_LOG_WARM_UP_STEPS) {
-            steps->warm_up_count++;
+        const struct step step = read_line(line, end_of_line(line, end));
+        if (!isfinite(step.number) || !isfinite(step.seconds) || step.seconds <= 0.0) continue;
+        if (steps) steps[count] = step;
+        count++;
+    }
+    return count;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct step *left = a, *right = b;
+    return (left->number > right->number) - (left->number < right->number);
+}
+
+/* Makes one of all lines of a step, in the order of the steps; gives how many steps there are. Each host of a
+ * job writes a line of its own, and all wait for the slowest in the step's collectives: the step lasts as
+ * long as the longest line says, and has the rate of the lowest. */
+static int join_lines(struct step *steps, int lines_count)
+{
+    int count = 0;
+    qsort(steps, (size_t)lines_count, sizeof *steps, by_number);
+    for (int i = 0; i < lines_count; i++) {
+        struct step *same = count > 0 ? &steps[count - 1] : NULL;
+        if (!same || steps[i].number > same->number) {
+            steps[count++] = steps[i];
             continue;
         }
-        if (steps->seconds) steps->seconds[steps->count] = seconds;
-        steps->count++;
-        if (!isfinite(tokens) || tokens <= 0.0) continue;
-        if (steps->tokens) steps->tokens[steps->tokens_count] = tokens;
-        steps->tokens_count++;
+        same->seconds = fmax(same->seconds, steps[i].seconds);
+        same->tokens_per_s_per_device =
+            fmin(same->tokens_per_s_per_device, steps[i].tokens_per_s_per_device); /* NAN loses */
     }
+    return count;
 }
 
 /* Median and scatter of the steps; `seconds` is left as distances from the median. */
@@ -94,34 +106,56 @@ static void take_spread(double *seconds, int count, struct adv_measured *measure
     measured->step_time_mad_s = adv_quantile(seconds, count, 0.5);
 }
 
+/* Fills the numbers from joined steps that are warm. `values` has room for two of each. */
+static void take_steps(const struct step *steps, int count, const struct adv_measured_plan *plan,
+                       double *values, struct adv_measured *measured)
+{
+    double *tokens = values + count;
+    int tokens_count = 0;
+    for (int i = 0; i < count; i++) {
+        values[i] = steps[i].seconds;
+        if (isfinite(steps[i].tokens_per_s_per_device) && steps[i].tokens_per_s_per_device > 0.0)
+            tokens[tokens_count++] = steps[i].tokens_per_s_per_device;
+    }
+    measured->steps_count = count;
+    take_spread(values, count, measured);
+    measured->hbm_bytes_per_device = (double)NAN;
+    measured->tokens_per_s_per_chip = (double)NAN;
+    if (tokens_count > 0 && plan->chips > 0)
+        measured->tokens_per_s_per_chip =
+            adv_quantile(tokens, tokens_count, 0.5) * plan->devices / plan->chips;
+}
+
 adv_code adv_measured_from_log(const char *log, size_t log_bytes, const struct adv_measured_plan *plan,
                                struct adv_measured *measured, adv_err *err)
 {
     static const char wanted[] = "the log of a run of at least 5 steps, with lines like \"completed step: 9, "
                                  "seconds: 5.667, TFLOP/s/device: 134.9, Tokens/s/device: 8672.8, ...\", or "
                                  "MaxText's metrics_file";
-    struct log_steps steps = {0};
-    read_steps(log, log + log_bytes, &steps);
-    if (steps.count < 1)
+    const char *end = log + log_bytes;
+    const int lines_count = read_steps(log, end, NULL);
+    if (lines_count == 0)
         return adv_err_add(
             err, ADV_E_INVALID, "", wanted,
-            steps.warm_up_count
-                ? "the log has only the first steps, which compile and warm up"
-                : "the log has no \"completed step:\" line with a time, and no \"perf/step_time_seconds\"");
-    steps.seconds = malloc(2 * (size_t)steps.count * sizeof *steps.seconds);
-    if (!steps.seconds) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the log");
-    steps.tokens = steps.seconds + steps.count;
-    read_steps(log, log + log_bytes, &steps);
-    measured->steps_count = steps.count;
-    measured->warm_up_steps_count = steps.warm_up_count;
-    take_spread(steps.seconds, steps.count, measured);
-    measured->hbm_bytes_per_device = (double)NAN;
-    measured->tokens_per_s_per_chip = (double)NAN;
-    if (steps.tokens_count > 0 && plan->chips > 0)
-        measured->tokens_per_s_per_chip =
-            adv_quantile(steps.tokens, steps.tokens_count, 0.5) * plan->devices / plan->chips;
-    free(steps.seconds);
-    return ADV_OK;
+            "the log has no \"completed step:\" line with a time, and no \"perf/step_time_seconds\"");
+    struct step *steps = malloc((size_t)lines_count * sizeof *steps);
+    double *values = malloc(2 * (size_t)lines_count * sizeof *values);
+    adv_code code = ADV_OK;
+    if (steps && values) {
+        const int count = join_lines(steps, read_steps(log, end, steps));
+        int first = 0;
+        while (first < count && steps[first].number < steps[0].number + ADV_LOG_WARM_UP_STEPS) first++;
+        measured->warm_up_steps_count = first;
+        if (first < count)
+            take_steps(steps + first, count - first, plan, values, measured);
+        else
+            code = adv_err_add(err, ADV_E_INVALID, "", wanted,
+                               "the log has only the first steps, which compile and warm up");
+    } else
+        code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the log");
+    free(values);
+    free(steps);
+    return code;
 }
 
 /* Predictions that run are within a third; these are units: ms for s, GiB for bytes. */

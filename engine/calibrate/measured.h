@@ -33,8 +33,9 @@ enum { ADV_LOG_WARM_UP_STEPS = 3 };
 
 /* Reads the steps of a MaxText log (NUL-terminated, log_bytes long): its "completed step:" lines, or the
  * lines of JSON that MaxText writes to its metrics_file: the medians of the seconds and of the tokens per
- * second of all but the first three steps, which compile and fill queues, and how the seconds scatter. Lines
- * of several hosts may be mixed; gradient accumulation is inside a step. Leaves source and at alone.
+ * second of all but the first three steps, which compile and fill queues, and how the seconds scatter. A step
+ * of which several lines tell (each host of a job writes one, mixed or one log after the other) counts once,
+ * as its slowest line says; gradient accumulation is inside a step. Leaves source and at alone.
  * ADV_E_INVALID: no such lines, or too few steps. */
 ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,
                                               const struct adv_measured_plan *plan,

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { parse } from 'yaml';
 import { startDaemon, estimateRequest, adviseRequest, golden, freshDatabase, problem, sql } from './daemon.mjs';
 
@@ -241,6 +242,7 @@ test('a training log is read as the median of its steps after the first', async 
   const line = (step, seconds) => `I1120 10:00:00 metric_logger.py:158] completed step: ${step}, seconds: ${seconds}, TFLOP/s/device: 400.1, Tokens/s/device: ${(per_device / seconds).toFixed(3)}, total_weights: 1, loss: 9.1\n`;
   const log = ['starting\n', line(0, 90), line(1, 0.1), line(2, 7), line(3, 5), line(4, 6), line(5, 5.5), 'done\n'].join('');
   const post = (text, query) => daemon.fetch(`/v1/runs/${advised.run_id}/measurements${query}`, { method: 'POST', body: text, headers: { 'Content-Type': 'text/plain' } });
+  const drop = (id) => daemon.fetch(`/v1/runs/${advised.run_id}/measurements/${id}`, { method: 'DELETE' });
   const stored = await post(log, '?rank=2&source=night%20run');
   assert.equal(stored.status, 201, await stored.clone().text());
   const row = await stored.json();
@@ -250,6 +252,20 @@ test('a training log is read as the median of its steps after the first', async 
   const other = await problem(assert, await post(half, '?rank=2'), 422, 'invalid-request');
   assert.match(other.errors[0].detail, /another batch/);
   await problem(assert, await post('no steps here', ''), 422, 'invalid-request');
+  const hosts = await (await post(log.replaceAll(/.*completed step.*\n/g, (one) => one.repeat(4)) + line(5, 5.4), '?rank=2&source=4%20hosts')).json();
+  assert.deepEqual([hosts.measured_step_time_s, hosts.steps_count, hosts.warm_up_steps_count], [5.5, 3, 3], 'a step counts once, whoever tells of it');
+  assert.equal((await drop(hosts.measurement_id)).status, 204);
+  const large = Array.from({ length: 12000 }, (_, step) => line(step, 5.5)).join('');
+  for (const body of [large, new Blob([large]).stream()]) { // by its length, and in chunks
+    const tried = await daemon.fetch(`/v1/runs/${advised.run_id}/measurements?rank=2`, { method: 'POST', body, duplex: 'half', headers: { 'Content-Type': 'text/plain' } });
+    const refused = await problem(assert, tried, 413, 'too-large');
+    assert.match(refused.errors[0].hint, /tail -c 1000000/);
+  }
+  const end = await (await post(large.slice(-1000000), '?rank=2&source=end')).json();
+  assert.ok(end.steps_count > 5000 && end.measured_step_time_s === 5.5, JSON.stringify(end));
+  assert.equal((await drop(end.measurement_id)).status, 204);
+  const coded = await daemon.fetch(`/v1/runs/${advised.run_id}/measurements`, { method: 'POST', body: gzipSync(log), headers: { 'Content-Type': 'text/plain', 'Content-Encoding': 'gzip' } });
+  assert.match((await problem(assert, coded, 415, 'unsupported-media-type')).errors[0].hint, /uncompressed/);
   const early = await problem(assert, await post(line(0, 90) + line(1, 1) + line(2, 5), ''), 422, 'invalid-request');
   assert.match(early.errors[0].detail, /first steps/);
   await problem(assert, await post(log, '?rank=99'), 404, 'not-found');

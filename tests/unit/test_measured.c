@@ -38,6 +38,40 @@ static void the_first_three_steps_are_left_out_and_hosts_may_be_mixed(void **sta
     assert_int_equal(adv_measured_check(&measured, &plan, &err), ADV_OK);
 }
 
+/* Two hosts of one job write the same steps; in `mixed` line by line, in `behind` one log after the other. */
+static void a_step_of_which_several_hosts_tell_counts_once_as_its_slowest_says(void **state)
+{
+    (void)state;
+    static const char mixed[] = "completed step: 0, seconds: 90, Tokens/s/device: 1\n"
+                                "completed step: 0, seconds: 91, Tokens/s/device: 1\n"
+                                "completed step: 1, seconds: 2, Tokens/s/device: 500\n"
+                                "completed step: 1, seconds: 2, Tokens/s/device: 500\n"
+                                "completed step: 2, seconds: 2\ncompleted step: 2, seconds: 2\n"
+                                "completed step: 3, seconds: 2.5, Tokens/s/device: 400\n"
+                                "completed step: 3, seconds: 2.0, Tokens/s/device: 500\n"
+                                "completed step: 4, seconds: 2.0, Tokens/s/device: 500\n"
+                                "completed step: 4, seconds: 2.5, Tokens/s/device: 400\n"
+                                "completed step: 5, seconds: 4.0\n"
+                                "completed step: 5, seconds: 2.0, Tokens/s/device: 250\n";
+    static const char behind[] =
+        "{\"perf/step_time_seconds\": 90, \"step\": 0.0}\n{\"perf/step_time_seconds\": 2, \"step\": 3.0, "
+        "\"perf/per_device_tokens_per_sec\": 500}\n{\"perf/step_time_seconds\": 4, \"step\": 5.0}\n"
+        "{\"perf/step_time_seconds\": 2.5, \"step\": 4.0}\n"
+        "{\"perf/step_time_seconds\": 91, \"step\": 0.0}\n{\"perf/step_time_seconds\": 9, \"step\": 1.0}\n"
+        "{\"perf/step_time_seconds\": 9, \"step\": 2.0}\n{\"perf/step_time_seconds\": 2.5, \"step\": 3.0, "
+        "\"perf/per_device_tokens_per_sec\": 400}\n{\"perf/step_time_seconds\": 2, \"step\": 5.0}\n";
+    const char *const logs[] = {mixed, behind};
+    for (size_t i = 0; i < 2; i++) {
+        static adv_err err;
+        struct adv_measured measured;
+        assert_int_equal(read_log(logs[i], &measured, &err), ADV_OK);
+        assert_int_equal(measured.steps_count, 3);
+        assert_int_equal(measured.warm_up_steps_count, 3);
+        assert_true(measured.step_time_s == 2.5 && measured.step_time_p75_s == 4.0);
+        assert_true(measured.tokens_per_s_per_chip == 800.0); /* two devices to a chip */
+    }
+}
+
 static void a_log_without_rates_still_has_a_time(void **state)
 {
     (void)state;
@@ -96,6 +130,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_three_steps_are_left_out_and_hosts_may_be_mixed),
+        cmocka_unit_test(a_step_of_which_several_hosts_tell_counts_once_as_its_slowest_says),
         cmocka_unit_test(a_log_without_rates_still_has_a_time),
         cmocka_unit_test(a_log_that_tells_nothing_is_refused),
         cmocka_unit_test(tokens_of_another_plan_are_refused),

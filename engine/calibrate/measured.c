@@ -1,9 +1,11 @@
 #include "engine/calibrate/measured.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/units.h"
 #include "engine/calibrate/measurement.h"
 
 #define TOKENS_APART_FRAC                                                                                    \
@@ -158,27 +160,36 @@ adv_code adv_measured_from_log(const char *log, size_t log_bytes, const struct a
     return code;
 }
 
-/* Predictions that run are within a third; these are units: ms for s, GiB for bytes. */
-static const double times_apart = 50.0, bytes_apart = 20.0;
+/* What tells another unit from a slow machine. Milliseconds are 1,000 times the seconds and GiB a billionth
+ * of the bytes, whereas measured steps are within a sixth of their prediction (tests/accuracy/report.md) and
+ * compiled plans within twice their memory (tests/compile/report.md): `times` lies between, so far from both
+ * that no true measurement reaches it. A step of a toy plan may wait longer for its host than it computes,
+ * and its device may hold more of the runtime than of the plan: up to `beyond` more than predicted is taken
+ * however many times that is. */
+static const struct unit {
+    double times, beyond;
+    const char *pointer, *name, *hint;
+} step_time = {50.0, 0.2, "/step_time_s", "s", "step_time_s is in seconds, not in milliseconds"},
+  memory = {20.0, ADV_GIB, "/hbm_bytes_per_device", "bytes",
+            "hbm_bytes_per_device is in bytes, not in GiB or MiB, and of one device"};
 
 /* Adds a finding where a measurement cannot be of the plan in the unit that it is said to have. */
-static void check_unit(double measured, double predicted, double apart, const char *pointer, const char *unit,
-                       adv_err *err)
+static void check_unit(const struct unit *unit, double measured, double predicted, adv_err *err)
 {
     if (!(measured > 0.0) || !(predicted > 0.0)) return;
     const double ratio = measured / predicted;
-    if (ratio <= apart && ratio >= 1.0 / apart) return;
-    (void)adv_err_add(err, ADV_E_INVALID, pointer, unit, "%.6g is %.3g times the %.6g that are predicted",
-                      measured, ratio, predicted);
+    const bool too_much = ratio > unit->times && measured - predicted > unit->beyond;
+    if (!too_much && ratio >= 1.0 / unit->times) return;
+    (void)adv_err_add(err, ADV_E_INVALID, unit->pointer, unit->hint,
+                      "%.6g %s is %.3g times the %.6g %s that the plan is predicted to take", measured,
+                      unit->name, ratio, predicted, unit->name);
 }
 
 adv_code adv_measured_check(const struct adv_measured *measured, const struct adv_measured_plan *plan,
                             adv_err *err)
 {
-    check_unit(measured->step_time_s, plan->step_time_s, times_apart, "/step_time_s",
-               "the time of a step is in seconds", err);
-    check_unit(measured->hbm_bytes_per_device, plan->hbm_bytes_per_device, bytes_apart,
-               "/hbm_bytes_per_device", "memory is in bytes per device", err);
+    check_unit(&step_time, measured->step_time_s, plan->step_time_s, err);
+    check_unit(&memory, measured->hbm_bytes_per_device, plan->hbm_bytes_per_device, err);
     if (err->code) return err->code;
     const double plan_tokens = plan->tokens_per_s_per_chip * plan->step_time_s;
     const double tokens = measured->tokens_per_s_per_chip * measured->step_time_s;

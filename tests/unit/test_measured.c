@@ -116,6 +116,41 @@ static void tokens_of_another_plan_are_refused(void **state)
     assert_string_equal(err.findings[0].pointer, "/tokens_per_s_per_chip");
 }
 
+static void another_unit_is_refused_and_what_a_machine_may_take_is_not(void **state)
+{
+    (void)state;
+    static const struct {
+        double step_time_s, hbm_bytes, predicted_s, predicted_bytes;
+        const char *pointer; /* of the refusal; NULL: taken */
+    } cases[] = {
+        {2000.0, 2e10, 2.0, 2e10, "/step_time_s"},         /* milliseconds */
+        {2e-3, 2e10, 2.0, 2e10, "/step_time_s"},           /* kiloseconds, or another plan */
+        {2.0, 18.6, 2.0, 2e10, "/hbm_bytes_per_device"},   /* GiB */
+        {2.0, 19073., 2.0, 2e10, "/hbm_bytes_per_device"}, /* MiB */
+        {2.0, 5e12, 2.0, 2e10, "/hbm_bytes_per_device"},   /* of all 256 devices */
+        {60.0, 1.1e9, 2.0, 2e10, NULL},                    /* 30 times slower and 18 times smaller */
+        {0.05, 2e10, 2.0, 2e10, NULL},
+        {0.15, 9e8, 1e-3, 2e7, NULL}, /* a toy: its host and runtime take more than the plan */
+        {1.2, 2e7, 1e-3, 2e7, "/step_time_s"},
+        {2.0, (double)NAN, 2.0, 2e10, NULL}, /* not measured */
+        {2.0, 2e10, 2.0, (double)NAN, NULL}, /* not predicted */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static adv_err err;
+        adv_err_init(&err);
+        const struct adv_measured measured = {.step_time_s = cases[i].step_time_s,
+                                              .hbm_bytes_per_device = cases[i].hbm_bytes,
+                                              .tokens_per_s_per_chip = (double)NAN};
+        const struct adv_measured_plan predicted = {.step_time_s = cases[i].predicted_s,
+                                                    .hbm_bytes_per_device = cases[i].predicted_bytes};
+        const adv_code code = adv_measured_check(&measured, &predicted, &err);
+        assert_int_equal(code, cases[i].pointer ? ADV_E_INVALID : ADV_OK);
+        if (!cases[i].pointer) continue;
+        assert_string_equal(err.findings[0].pointer, cases[i].pointer);
+        assert_non_null(strstr(err.findings[0].hint, i == 0 ? "seconds" : "is in"));
+    }
+}
+
 static void times_are_told_by_their_looks(void **state)
 {
     (void)state;
@@ -134,6 +169,7 @@ int main(void)
         cmocka_unit_test(a_log_without_rates_still_has_a_time),
         cmocka_unit_test(a_log_that_tells_nothing_is_refused),
         cmocka_unit_test(tokens_of_another_plan_are_refused),
+        cmocka_unit_test(another_unit_is_refused_and_what_a_machine_may_take_is_not),
         cmocka_unit_test(times_are_told_by_their_looks),
     };
     return run_group(tests);

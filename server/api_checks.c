@@ -41,6 +41,7 @@ static adv_code price_again(struct adv_exchange *exchange, const char *project, 
 {
     char *json = NULL;
     struct adv_answer answer;
+    struct adv_gate_numbers numbers;
     adv_code code = adv_gate_ask_again(request, side->response, project, &json, err);
     if (code) return code;
     code = adv_api_run_engine(exchange, ADV_REQUEST_ESTIMATE, json, strlen(json), &answer, err);
@@ -49,7 +50,9 @@ static adv_code price_again(struct adv_exchange *exchange, const char *project, 
     free(side->response);
     side->response = answer.json;
     side->gate.reevaluated = true;
-    return adv_gate_read_answer(answer.json, &side->gate.now, err);
+    code = adv_gate_read_answer(answer.json, &numbers, err);
+    side->gate.now = numbers;
+    return code;
 }
 
 /* Reads the side's numbers from its response, and prices it again where they are not by what is in force for
@@ -57,8 +60,9 @@ static adv_code price_again(struct adv_exchange *exchange, const char *project, 
 static adv_code read_side(struct adv_exchange *exchange, const char *project, const char *request,
                           struct side *side, adv_err *err)
 {
-    adv_code code = adv_gate_read_answer(side->response, &side->gate.stored, err);
-    side->gate.now = side->gate.stored;
+    struct adv_gate_numbers numbers;
+    const adv_code code = adv_gate_read_answer(side->response, &numbers, err);
+    side->gate.now = side->gate.stored = numbers;
     if (code || adv_gate_is_todays(adv_calibrations_of(exchange->app, project), &side->gate.stored))
         return code;
     return price_again(exchange, project, request, side, err);

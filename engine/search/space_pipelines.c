@@ -4,6 +4,7 @@
 
 #include "engine/base/units.h"
 #include "engine/hardware/collective.h"
+#include "engine/search/space_choices.h"
 
 double adv_pipeline_least_work_s(const struct adv_advise_request *request, const struct adv_plan *plan)
 {
@@ -67,6 +68,10 @@ int adv_pipeline_depths(const struct adv_advise_request *request, const struct a
 {
     int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
     int layers = adv_plan_pipelined_layers(plan, &request->model) / stages;
+    if (adv_model_has_experts(&request->model) && plan->family.moe != ADV_MOE_DENSE) {
+        depths[0] = layers; /* the others break the rule pipeline-experts */
+        return 1;
+    }
     double micro = plan->family.pipeline_microbatches;
     double delay = plan->family.pipeline_delay_activation_forwarding ? 2.0 : 1.0;
     double bubble_s = least_work_s * delay * (stages - 1.0);

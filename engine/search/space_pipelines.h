@@ -29,8 +29,8 @@ double adv_pipeline_deeper_s(const struct adv_pipeline *pipeline, int less_deep,
                              double hand_overs_s);
 
 /* Layers a stage runs at once, ascending, without those that are no faster than others for any plan of the
- * family. `plan` has mesh, batch and microbatches, and stages that divide the pipelined layers. Returns how
- * many, at least 1. Thread safe. */
+ * family; around grouped matmuls all of them only. `plan` has mesh, batch and microbatches, and stages that
+ * divide the pipelined layers. Returns how many, at least 1. Thread safe. */
 int adv_pipeline_depths(const struct adv_advise_request *request, const struct adv_constants *constants,
                         const struct adv_mesh *mesh, const struct adv_plan *plan, double least_work_s,
                         int depths[ADV_PIPELINE_DEPTHS]);

@@ -207,9 +207,10 @@ static void slices_are_joined_by_every_product_of_data_fsdp_and_pipelines(void *
     fixture_close(&fixture);
 }
 
+/* Experts by einsums: around grouped matmuls a pipeline has one depth. */
 #define MOE_JOB                                                                                              \
     "{\"model\":\"deepseek2-16b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"2x2x2\",\"slices\":2},"        \
-    "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":32}}"
+    "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":32},\"pins\":{\"sparse_matmul\":false}}"
 
 /* The relaxed plan; `scratch` then holds what its pipeline takes. */
 static struct adv_estimate relaxed_again(const struct fixture *fixture, const struct adv_plan *plan,
@@ -249,6 +250,27 @@ static void pipelines_of_deepseek_are_of_its_expert_layers(void **state)
         assert_int_equal(26 % (stages * family->layers_per_stage), 0); /* 27 layers, the first is dense */
     }
     assert_true(pipelines > 100);
+    fixture_close(&fixture);
+}
+
+/* MaxText does not compile the others. */
+static void pipelines_of_grouped_experts_pass_each_stage_once(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_space space;
+    int pipelines = 0;
+    build(&fixture,
+          "{\"model\":\"deepseek2-16b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"2x2x2\"},"
+          "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":32}}",
+          &space);
+    for (int i = 0; i < space.families_count; i++) {
+        const struct adv_family *family = &space.families[i];
+        if (family->ici[ADV_AXIS_STAGE] == 1) continue;
+        pipelines++;
+        assert_int_equal(family->ici[ADV_AXIS_STAGE] * family->layers_per_stage, 26);
+    }
+    assert_true(pipelines > 0);
     fixture_close(&fixture);
 }
 
@@ -504,6 +526,7 @@ int main(void)
         cmocka_unit_test(slices_are_joined_by_data_or_by_fsdp),
         cmocka_unit_test(slices_are_joined_by_every_product_of_data_fsdp_and_pipelines),
         cmocka_unit_test(pipelines_of_deepseek_are_of_its_expert_layers),
+        cmocka_unit_test(pipelines_of_grouped_experts_pass_each_stage_once),
         cmocka_unit_test(no_depth_of_a_pipeline_that_is_left_out_is_faster),
         cmocka_unit_test(what_bounds_a_family_is_no_slower),
         cmocka_unit_test(any_quantization_tries_the_formats_the_chip_is_native_to),

@@ -425,7 +425,7 @@ static const struct {
     {"scan-cycle", ILLEGAL, MESH, rule_scan},
     {"pipeline", ILLEGAL, MESH, adv_rule_pipeline_layers},
     {"pipeline-cycle", ILLEGAL, MESH, adv_rule_pipeline_cycle},
-    {"pipeline-experts", ILLEGAL, MESH, adv_rule_pipeline_experts},
+    {"pipeline-experts", ILLEGAL, BATCH, adv_rule_pipeline_experts},
     {"pipeline", ILLEGAL, MESH, adv_rule_pipeline_microbatches},
     {"pipeline", ILLEGAL, BATCH, adv_rule_pipeline_batch},
     {"context-load-balance", ILLEGAL, MESH, adv_rule_load_balance},

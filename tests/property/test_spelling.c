@@ -235,6 +235,23 @@ static char *written(const json_t *config, const char *head, const char *between
     return text.data;
 }
 
+/* Without what is said of flags that only a request of JSON would hold: a file's are elsewhere. Frees `text`.
+ */
+static char *but_for_flags(char *text)
+{
+    json_t *findings = json_loads(text, 0, NULL);
+    assert_non_null(findings);
+    for (size_t i = json_array_size(findings); i-- > 0;) {
+        const char *code = json_string_value(json_object_get(json_array_get(findings, i), "code"));
+        if (strcmp(code, "recipe-flags") == 0 || strcmp(code, "kernel-over-vmem") == 0)
+            json_array_remove(findings, i);
+    }
+    free(text);
+    text = json_dumps(findings, 0);
+    json_decref(findings);
+    return text;
+}
+
 static void check_documents(const json_t *row)
 {
     const json_t *config = json_object_get(row, "config");
@@ -243,8 +260,8 @@ static void check_documents(const json_t *row)
     char *json_text = json_dumps(request, 0);
     char *yaml_text = written(plain, "# a comment\n---\n", ": ", "   # why\n");
     char *shell_text = written(plain, "export X=1\npython3 -m maxtext.train base.yml \\\n ", "=", " \\\n ");
-    char *json_findings = lint(json_text), *yaml_findings = lint(yaml_text),
-         *shell_findings = lint(shell_text);
+    char *json_findings = but_for_flags(lint(json_text)), *yaml_findings = but_for_flags(lint(yaml_text)),
+         *shell_findings = but_for_flags(lint(shell_text));
     assert_string_equal(json_findings, yaml_findings);
     assert_string_equal(json_findings, shell_findings);
     free(json_findings);

@@ -261,7 +261,7 @@ api-test: all ## every endpoint, every error, hostile and slow clients, faults, 
 SWEEP_KILLS ?= 1000#  daemons that `make sweep-kills` kills, about two a second
 .PHONY: sweep-kills
 sweep-kills: all ## SWEEP_KILLS daemons killed at random moments of sweeps: no item lost, none ended or stored twice (minutes)
-	@SWEEP_KILLS=$(SWEEP_KILLS) TIMEOUT_MS=$$((60000 + $(SWEEP_KILLS) * 3000)) tests/api/run.sh tests/api/sweeps.test.mjs
+	@SWEEP_KILLS=$(SWEEP_KILLS) TIMEOUT_MS=$$((60000 + $(SWEEP_KILLS) * 3000)) tests/api/run.sh tests/api/sweep_kills.test.mjs
 
 THREAD_TESTS = $(addprefix tests/,api/cache.test.mjs api/health.test.mjs api/limits.test.mjs api/runs.test.mjs api/tokens.test.mjs \
     fault/faults.test.mjs fault/upgrade.test.mjs)

@@ -165,9 +165,10 @@ static adv_code keep_candidate(struct adv_exchange *exchange, struct side *side,
     code = adv_keep(exchange, &side->made, &kept, &found);
     adv_text_free(&kept.response);
     memcpy(side->gate.run_id, kept.run_id, sizeof kept.run_id);
-    if (!code && kept.outcome == ADV_STORE_UNKNOWN_KEY)
-        code = adv_store_key_run(exchange->db, &idempotency, side->gate.run_id, &found);
-    if (code) adv_err_merge(err, &found, "/candidate");
+    if (code)
+        adv_err_merge(err, &found, "/candidate");
+    else if (kept.outcome == ADV_STORE_UNKNOWN_KEY)
+        code = adv_store_key_run(exchange->db, &idempotency, side->gate.run_id, err);
     return code;
 }
 

@@ -53,7 +53,7 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
     const char *p25 = ADV_NUMBER(measured->step_time_p25_s), *p75 = ADV_NUMBER(measured->step_time_p75_s);
     const struct adv_values as_before =
         ADV_VALUES(key->run_id, rank, at, measured->source, step_time, tokens, hbm, steps, warm_up, p25, p75);
-    adv_code code = at ? ADV_E_NOT_FOUND : adv_db_print(db, same, as_before, json, err);
+    adv_code code = counted && !at ? adv_db_print(db, same, as_before, json, err) : ADV_E_NOT_FOUND;
     *created = false;
     if (code != ADV_E_NOT_FOUND) return code;
     code = adv_db_print(db, insert,

@@ -345,7 +345,8 @@ static enum shared shared_of(const struct adv_plan *a, const struct adv_plan *b)
         a->family.custom_mesh != b->family.custom_mesh ||
         a->family.allow_split_physical_axes != b->family.allow_split_physical_axes)
         return NOTHING;
-    return a->family.rule == b->family.rule && a->family.cp_strategy == b->family.cp_strategy &&
+    const bool same_width = (a->family.moe == ADV_MOE_DENSE) == (b->family.moe == ADV_MOE_DENSE);
+    return same_width && a->family.rule == b->family.rule && a->family.cp_strategy == b->family.cp_strategy &&
                    a->family.two_stage_gather == b->family.two_stage_gather
                ? GROUPS
                : PLACEMENT;

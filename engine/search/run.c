@@ -172,13 +172,25 @@ static bool is_asked_for(const struct adv_advise_request *request, const struct 
     struct adv_batch_split split[ADV_BATCH_SPLITS];
     if (plan->family.seq_len != request->workload.seq_len || adv_batch_splits(request, split, NULL) == 0)
         return false;
-    const double batch =
-        split[0].per_device_batch_size * split[0].gradient_accumulation_steps * request->cluster.devices;
-    if (adv_plan_global_batch(plan, &request->cluster) != batch) return false;
+    struct adv_plan asked = *base; /* rounded as the plan is */
+    asked.family.per_device_batch_size = split[0].per_device_batch_size;
+    asked.family.gradient_accumulation_steps = split[0].gradient_accumulation_steps;
+    if (adv_plan_global_batch(plan, &request->cluster) != adv_plan_global_batch(&asked, &request->cluster) ||
+        plan->family.weight_dtype != base->family.weight_dtype ||
+        plan->family.mu_dtype != base->family.mu_dtype ||
+        plan->family.grad_dtype != base->family.grad_dtype ||
+        plan->family.optimizer != base->family.optimizer)
+        return false;
     if (!request->workload.any_quantization && plan->family.quantization != base->family.quantization)
         return false;
-    for (int i = 0; i < ADV_AXIS_COUNT; i++)
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         if (plan->family.ici[i] > 1 && !request->axis_allowed[i] && !request->axis_pinned[i]) return false;
+        const bool opens =
+            i == ADV_AXIS_DATA || ((i == ADV_AXIS_FSDP || i == ADV_AXIS_STAGE) && request->axis_allowed[i]);
+        if (plan->family.dcn[i] > 1 && !opens &&
+            !adv_request_pins(request, adv_key_of_axis(true, (enum adv_axis)i)))
+            return false;
+    }
     for (int i = 0; i < adv_keys_count; i++) {
         const struct adv_key *key = &adv_keys[i];
         if (key->plan_bytes > 0 && adv_request_pins(request, key->name) &&

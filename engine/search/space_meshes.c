@@ -29,6 +29,9 @@ static int most_transposed(const struct adv_advise_request *request)
 {
     const struct adv_plan *base = &request->workload.base;
     if (!adv_model_has_experts(&request->model)) return 1;
+    /* where fsdp cannot take them, it is the only axis that shards as fsdp does */
+    if (request->axis_pinned[ADV_AXIS_FSDP] || !request->axis_allowed[ADV_AXIS_FSDP])
+        return most_width_shards;
     return base->family.moe == ADV_MOE_DENSE || adv_space_divides_experts(base) ? most_width_shards
                                                                                 : most_gather_stages;
 }

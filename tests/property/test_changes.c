@@ -133,6 +133,94 @@ static void no_plan_is_advised_that_the_baseline_beats(void **state)
     json_decref(request);
 }
 
+static json_t *advise(const char *text)
+{
+    json_t *request = json_loads(text, 0, NULL);
+    assert_non_null(request);
+    json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
+    json_decref(request);
+    return answer;
+}
+
+#define MIXTRAL_64                                                                                           \
+    "{\"model\":\"mixtral-8x7b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"                     \
+    "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256},"
+
+/* Einsums and grouped matmuls of experts gather over other groups: what was remembered of one plan is not the
+ * other's. */
+static void a_baseline_with_other_expert_kernels_is_priced_as_alone(void **state)
+{
+    (void)state;
+    json_t *answer =
+        advise(MIXTRAL_64
+               "\"pins\":{\"ici_fsdp_parallelism\":16,\"ici_fsdp_transpose_parallelism\":4,"
+               "\"moe_fsdp_use_two_stage_all_gather\":false,\"gradient_accumulation_steps\":1},"
+               "\"baseline\":{\"config\":{\"ici_fsdp_parallelism\":16,\"ici_fsdp_transpose_parallelism\":4,"
+               "\"sparse_matmul\":false,\"capacity_factor\":1,\"per_device_batch_size\":4,"
+               "\"max_target_length\":4096,\"remat_policy\":\"full\",\"attention\":\"flash\"}}}");
+    const json_t *front = json_object_get(answer, "pareto");
+    int dense = 0;
+    for (size_t i = 0; i < json_array_size(front); i++) {
+        const json_t *point = json_array_get(front, i), *config = json_object_get(point, "config");
+        json_t *request = json_pack("{s:s, s:{s:s, s:s}, s:O, s:O}", "model", "mixtral-8x7b", "cluster",
+                                    "chip", "v5p", "topology", "4x4x4", "config", config, "xla_flags",
+                                    json_object_get(point, "xla_flags"));
+        json_t *alone = answer_to_document(ADV_REQUEST_ESTIMATE, request);
+        const double told_s = json_number_value(json_object_get(point, "step_time_s"));
+        const double alone_s = json_number_value(json_object_get(alone, "step_time_s"));
+        if (fabs(told_s - alone_s) > 1e-9 * alone_s)
+            fail_msg("point %zu is told as %.9g s and takes %.9g s", i, told_s, alone_s);
+        dense += json_is_false(json_object_get(config, "sparse_matmul"));
+        json_decref(alone);
+        json_decref(request);
+    }
+    assert_true(dense > 0);
+    json_decref(answer);
+}
+
+/* What the workload asks for holds for the baseline's plan too, which would be faster without. */
+static void a_baseline_of_another_optimizer_and_format_is_not_ranked(void **state)
+{
+    (void)state;
+    json_t *request =
+        json_loads("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+                   "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":32,\"weight_dtype\":"
+                   "\"float32\",\"optimizer\":\"adamw\"},\"search\":{\"top_k\":50}}",
+                   0, NULL);
+    json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
+    json_t *baseline = json_deep_copy(json_array_get(json_object_get(answer, "ranked"), 0));
+    json_t *config = json_object_get(baseline, "config");
+    json_object_set_new(config, "weight_dtype", json_string("bfloat16"));
+    json_object_set_new(config, "opt_type", json_string("sgd"));
+    json_object_set_new(
+        request, "baseline",
+        json_pack("{s:O, s:O}", "config", config, "xla_flags", json_object_get(baseline, "xla_flags")));
+    json_t *again = answer_to_document(ADV_REQUEST_ADVISE, request);
+    const json_t *ranked = json_object_get(again, "ranked");
+    assert_int_equal(json_array_size(ranked), json_array_size(json_object_get(answer, "ranked")));
+    for (size_t i = 0; i < json_array_size(ranked); i++) {
+        const json_t *advised = json_object_get(json_array_get(ranked, i), "config");
+        assert_null(json_object_get(advised, "opt_type"));
+        assert_null(json_object_get(advised, "weight_dtype"));
+    }
+    json_decref(again);
+    json_decref(baseline);
+    json_decref(answer);
+    json_decref(request);
+}
+
+/* Where fsdp is held, what is left of the slice may be fsdp_transpose's. */
+static void a_pinned_fsdp_leaves_the_rest_to_fsdp_transpose(void **state)
+{
+    (void)state;
+    json_t *answer = advise(MIXTRAL_64 "\"pins\":{\"ici_fsdp_parallelism\":16},"
+                                       "\"search\":{\"axes\":[\"fsdp\",\"fsdp_transpose\"]}}");
+    const json_t *first = json_array_get(json_object_get(answer, "ranked"), 0);
+    const json_t *config = json_object_get(first, "config");
+    assert_int_equal(json_integer_value(json_object_get(config, "ici_fsdp_transpose_parallelism")), 4);
+    json_decref(answer);
+}
+
 /* Seconds of processor time for each plan priced. */
 static double seconds_each(int job, const char *search)
 {
@@ -162,6 +250,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_changes_of_a_plan_set_in_the_baseline_are_that_plan),
         cmocka_unit_test(no_plan_is_advised_that_the_baseline_beats),
+        cmocka_unit_test(a_baseline_with_other_expert_kernels_is_priced_as_alone),
+        cmocka_unit_test(a_baseline_of_another_optimizer_and_format_is_not_ranked),
+        cmocka_unit_test(a_pinned_fsdp_leaves_the_rest_to_fsdp_transpose),
         cmocka_unit_test(plans_that_predict_the_same_are_counted_once),
     };
     return run_group_with_catalog(tests);

@@ -20,6 +20,8 @@ ADV_MUST_CHECK adv_code adv_api_run_engine(struct adv_exchange *exchange, int ki
 
 /* The request's Idempotency-Key into `idempotency`, whose key is NULL without one. */
 struct adv_idempotency;
+ADV_MUST_CHECK adv_code adv_api_read_key(const struct adv_exchange *exchange,
+                                         struct adv_idempotency *idempotency, adv_err *err);
 
 /* Fills the reply from an earlier answer with the key, if there is one: a stored run's, or a sweep of one
  * that was made in its place. A database that is away is no obstacle. ADV_E_INVALID: with another request. */
@@ -27,8 +29,6 @@ ADV_MUST_CHECK adv_code adv_api_replay(struct adv_exchange *exchange,
                                        const struct adv_idempotency *idempotency, adv_err *err);
 ADV_MUST_CHECK adv_code adv_api_replay_sweep(struct adv_exchange *exchange,
                                              const struct adv_idempotency *idempotency, adv_err *err);
-ADV_MUST_CHECK adv_code adv_api_read_key(const struct adv_exchange *exchange,
-                                         struct adv_idempotency *idempotency, adv_err *err);
 
 /* ?limit= of a list's page and ?rank= of an advise run's plan, 50 and 1 without. */
 ADV_MUST_CHECK adv_code adv_api_read_limit(const struct adv_exchange *exchange, int *limit, adv_err *err);

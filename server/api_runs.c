@@ -117,7 +117,7 @@ static adv_code check_match(struct adv_exchange *exchange, char **tags, adv_err 
     code = adv_verification_of_run(exchange->db, run.id, &verification, err);
     if (!code) tag_of(exchange, &run, verification.data ? verification.data : "null", tag);
     adv_text_free(&verification);
-    if (!code && !adv_tags_name(match, tag)) code = adv_store_refuse_match("run", err);
+    if (!code && !adv_tags_name(match, tag, false)) code = adv_store_refuse_match("run", err);
     if (!code && !(*tags = strdup(run.tags)))
         code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run");
     adv_store_run_free(&run);

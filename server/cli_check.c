@@ -1,7 +1,7 @@
 /* cli_check.c: tpu-advisor check: candidates against a baseline, for pipelines. */
-#include <math.h>
 #include <errno.h>
 #include <glob.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "server/cli.h"
 #include "server/cli_io.h"
 #include "server/http_client.h"
-#include "server/request_id.h"
 #include "server/json_text.h"
+#include "server/request_id.h"
 
 #define FILES_MAX          1000
 #define TRIES_COUNT        3
@@ -49,10 +49,9 @@ static int usage(void)
         "is away\nor something else, as a login page, answers in its place.\n\n"
         "  --url URL             the daemon; or TPU_ADVISOR_URL. The token is TPU_ADVISOR_TOKEN's\n"
         "  --baseline P/L        project and label; --baseline-run ID names a run instead\n"
-        "  --limit NAME=FRAC     a number, each name once: time_per_token_increase_frac (0.03 unless one is given), "
-        "step_time_increase_frac,\n"
-        "                        tokens_per_s_per_chip_decrease_frac, usd_per_token_increase_frac, "
-        "hbm_increase_frac\n"
+        "  --limit NAME=FRAC     a number, each name once: time_per_token_increase_frac (0.03 unless one is\n"
+        "                        given), step_time_increase_frac, tokens_per_s_per_chip_decrease_frac,\n"
+        "                        usd_per_token_increase_frac, hbm_increase_frac\n"
         "  --may-not-fit         a candidate that does not fit in memory is no failure by itself\n"
         "  --must-compile        the real compiler's word is asked for\n"
         "  --allow-unlike WHAT   model or sequence_length may differ\n"

@@ -149,8 +149,9 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err);
 bool adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,
                      const char *format, ...) ADV_PRINTF(5, 6);
 
-/* Whether the value of If-Match or If-None-Match (NULL: none) names the entity tag; "*" names every one. */
-bool adv_tags_name(const char *tags, const char *tag);
+/* Whether the value of If-Match or If-None-Match (NULL: none) names the entity tag; "*" names every one. Weak
+ * tags (W/"…") do in If-None-Match only (RFC 9110, 13.1). */
+bool adv_tags_name(const char *tags, const char *tag, bool takes_weak);
 
 /* Sets ETag (a strong one, `tag` without quotes). true when If-None-Match names it and the reply is a
  * finished 304. */

@@ -10,10 +10,10 @@
 #define CODED_TAG "-gzip" /* behind the tag of a coded body: other bytes, another tag */
 
 /* Whether an element of a list of tags names `tag`, coded or not. */
-static bool names_tag(const char *element, size_t bytes, const char *tag)
+static bool names_tag(const char *element, size_t bytes, const char *tag, bool takes_weak)
 {
     const size_t length = strlen(tag), coded = sizeof CODED_TAG - 1;
-    if (bytes >= 2 && strncmp(element, "W/", 2) == 0) {
+    if (takes_weak && bytes >= 2 && strncmp(element, "W/", 2) == 0) {
         element += 2;
         bytes -= 2;
     }
@@ -25,7 +25,7 @@ static bool names_tag(const char *element, size_t bytes, const char *tag)
            (bytes == length + 2 + coded && memcmp(element + 1 + length, CODED_TAG, coded) == 0);
 }
 
-bool adv_tags_name(const char *tags, const char *tag)
+bool adv_tags_name(const char *tags, const char *tag, bool takes_weak)
 {
     const char *at = tags;
     while (at && *at) {
@@ -33,7 +33,7 @@ bool adv_tags_name(const char *tags, const char *tag)
         const size_t length = strcspn(at, ",");
         size_t bytes = length;
         while (bytes && (at[bytes - 1] == ' ' || at[bytes - 1] == '\t')) bytes--;
-        if (names_tag(at, bytes, tag)) return true;
+        if (names_tag(at, bytes, tag, takes_weak)) return true;
         at += length;
     }
     return false;
@@ -42,7 +42,7 @@ bool adv_tags_name(const char *tags, const char *tag)
 bool adv_reply_not_modified(struct adv_exchange *exchange, const char *tag)
 {
     adv_reply_header(exchange, "ETag", "\"%s\"", tag);
-    const bool is_known = adv_tags_name(exchange->headers[ADV_HEADER_IF_NONE_MATCH], tag);
+    const bool is_known = adv_tags_name(exchange->headers[ADV_HEADER_IF_NONE_MATCH], tag, true);
     if (is_known) adv_reply_empty(exchange, 304);
     return is_known;
 }

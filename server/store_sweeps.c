@@ -22,9 +22,9 @@
     "->> 'stored' = 'true' THEN i.run_id END"
 
 /* Members of `json` of item i that item z has otherwise: (pointer, value). What is no object has none. */
-#define MEMBERS_CHANGED(json, before)                                                                                     \
-    "SELECT '" before                                                                                                     \
-    "' || replace(replace(k.key, '~', '~0'), '/', '~1') AS pointer, k.value FROM json_each(CASE WHEN json_typeof(i." json \
+#define AS_POINTER "replace(replace(k.key, '~', '~0'), '/', '~1')"
+#define MEMBERS_CHANGED(json, before)                                                                        \
+    "SELECT '" before "' || " AS_POINTER " AS pointer, k.value FROM json_each(CASE WHEN json_typeof(i." json \
     ") = 'object' THEN i." json " END) k WHERE k.value::text IS DISTINCT FROM (z." json " -> k.key)::text"
 
 /* The differences of an item's request from item 0's; of item 0's, from the last one's. */

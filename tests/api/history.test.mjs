@@ -107,6 +107,7 @@ test('two who tag or delete a run at once: If-Match lets one of them win', async
   const first = await etag();
   await problem(assert, await change('PATCH', '"wrong"', ['lost']), 412, 'precondition-failed');
   await problem(assert, await change('DELETE', '"wrong"'), 412, 'precondition-failed');
+  await problem(assert, await change('DELETE', `W/${first}`), 412, 'precondition-failed'); // a weak tag guards nothing
   assert.deepEqual((await get(path)).tags, []);
   const race = await Promise.all(['a', 'b', 'c', 'd'].map((name) => change('PATCH', first, [name])));
   assert.deepEqual(race.map(({ status }) => status).sort(), [200, 412, 412, 412]);

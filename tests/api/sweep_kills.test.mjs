@@ -1,7 +1,8 @@
 // Sweeps whose daemons die. What a client believes after 202: each of its requests ends exactly once, whoever is killed.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { estimateRequest, freshDatabase, problem, sleep, sql, startDaemon, until } from './daemon.mjs';
+import { freshDatabase, sleep, sql, startDaemon, until } from './daemon.mjs';
+import { base, batches, grid, sweepsOf } from './sweeps.mjs';
 
 const name = 'api_sweep_kills';
 let daemon;
@@ -12,22 +13,7 @@ before(async () => {
 });
 after(() => daemon.stop());
 
-const get = async (path, from = daemon) => (await from.fetch(path)).json();
-const create = async (body, headers) => {
-  const response = await daemon.post('/v1/sweeps', body, headers);
-  const text = await response.text();
-  assert.equal(response.status, 202, text);
-  const sweep = JSON.parse(text);
-  assert.equal(response.headers.get('location'), `/v1/sweeps/${sweep.sweep_id}`);
-  return { path: `/v1/sweeps/${sweep.sweep_id}`, sweep };
-};
-const ended = (path, ms = 20000, from = daemon) => until(`${path} ends`, async () => {
-  const sweep = await get(path, from);
-  return sweep.state !== 'running' && sweep;
-}, ms);
-const base = estimateRequest();
-const batches = (count, first = 1) => Array.from({ length: count }, (_, i) => first + i);
-const grid = (count, more = {}) => ({ kind: 'estimate', grid: { base, axes: { '/config/gradient_accumulation_steps': batches(count) } }, ...more });
+const { get, create, ended } = sweepsOf(() => daemon);
 
 test('an item that ends every daemon fails after five attempts, and takes no other along', async () => {
   const { path, sweep } = await create(grid(4));

@@ -2,7 +2,8 @@
 // requests ends exactly once (who is killed: sweep_kills.test.mjs); it can look on, come back, and stop it.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { adviseRequest, estimateRequest, freshDatabase, problem, sleep, sql, startDaemon, until } from './daemon.mjs';
+import { adviseRequest, freshDatabase, problem, sleep, sql, startDaemon, until } from './daemon.mjs';
+import { base, batches, grid, sweepsOf } from './sweeps.mjs';
 
 const name = 'api_sweeps';
 let daemon;
@@ -13,22 +14,7 @@ before(async () => {
 });
 after(() => daemon.stop());
 
-const get = async (path, from = daemon) => (await from.fetch(path)).json();
-const create = async (body, headers) => {
-  const response = await daemon.post('/v1/sweeps', body, headers);
-  const text = await response.text();
-  assert.equal(response.status, 202, text);
-  const sweep = JSON.parse(text);
-  assert.equal(response.headers.get('location'), `/v1/sweeps/${sweep.sweep_id}`);
-  return { path: `/v1/sweeps/${sweep.sweep_id}`, sweep };
-};
-const ended = (path, ms = 20000, from = daemon) => until(`${path} ends`, async () => {
-  const sweep = await get(path, from);
-  return sweep.state !== 'running' && sweep;
-}, ms);
-const base = estimateRequest();
-const batches = (count, first = 1) => Array.from({ length: count }, (_, i) => first + i);
-const grid = (count, more = {}) => ({ kind: 'estimate', grid: { base, axes: { '/config/gradient_accumulation_steps': batches(count) } }, ...more });
+const { get, create, ended } = sweepsOf(() => daemon);
 
 test('a grid is the product of its axes, and every item has the answer that it would have alone', async () => {
   const { path, sweep } = await create({ kind: 'estimate', label: 'l', grid: { base, axes: { '/config/per_device_batch_size': [1, 2], '/config/remat_policy': ['full', 'minimal', 'save_qkv_proj'] } } });

@@ -82,6 +82,14 @@ adv_code adv_api_replay(struct adv_exchange *exchange, const struct adv_idempote
     return ADV_OK;
 }
 
+/* The answer of an earlier request with the key, whether that was stored or is a sweep. */
+static adv_code replay_any(struct adv_exchange *exchange, const struct adv_idempotency *idempotency,
+                           adv_err *err)
+{
+    const adv_code code = adv_api_replay(exchange, idempotency, err);
+    return code || exchange->reply.status ? code : adv_api_replay_sweep(exchange, idempotency, err);
+}
+
 /* The state that an answer to be stored, or one with an idempotency key, carries from worker to worker. */
 struct pending {
     struct adv_idempotency idempotency;
@@ -112,7 +120,7 @@ static adv_code store_and_reply(struct adv_exchange *exchange, adv_err *err)
     }
     adv_text_free(&kept.response);
     /* the key was taken while we computed: that answer counts */
-    if (!code) code = adv_api_replay(exchange, idempotency, err);
+    if (!code) code = replay_any(exchange, idempotency, err);
     if (code || exchange->reply.status) return code;
     return adv_store_refuse_pending_key(err);
 }
@@ -447,8 +455,6 @@ adv_code adv_api_answer(struct adv_exchange *exchange, adv_err *err)
     if (exchange->route->kind == ADV_REQUEST_ADVISE && adv_api_wants_async(exchange))
         return go_on(exchange, adv_api_answer_async, ADV_ROUTE_STORE);
     if (!pending->idempotency.key) return compute(exchange, err);
-    code = adv_api_replay(exchange, &pending->idempotency, err);
-    if (!code && !exchange->reply.status && exchange->route->kind == ADV_REQUEST_ADVISE)
-        code = adv_api_replay_sweep(exchange, &pending->idempotency, err);
+    code = replay_any(exchange, &pending->idempotency, err);
     return code || exchange->reply.status ? code : go_on(exchange, compute, (int)exchange->route->place);
 }

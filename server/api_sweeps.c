@@ -90,8 +90,12 @@ static adv_code create(struct adv_exchange *exchange, const struct adv_sweep_req
                                           .idempotency = idempotency->key ? idempotency : NULL};
     char id[ADV_UUID_BYTES];
     bool created = false;
-    const adv_code code = adv_sweep_create(exchange->db, &order, id, &created, err);
+    adv_code code = adv_sweep_create(exchange->db, &order, id, &created, err);
     if (code) return code;
+    if (!id[0]) { /* a run took the key meanwhile: its answer counts */
+        code = adv_api_replay(exchange, idempotency, err);
+        return code || exchange->reply.status ? code : adv_store_refuse_pending_key(err);
+    }
     adv_sweeper_wake(exchange->app->sweeper);
     adv_reply_header(exchange, "Location", "/v1/sweeps/%s", id);
     if (!created) adv_reply_header(exchange, "Idempotency-Replayed", "true");
@@ -158,8 +162,8 @@ adv_code adv_api_answer_async(struct adv_exchange *exchange, adv_err *err)
         memcpy(request.label, question.label, sizeof request.label);
         adv_question_free(&question);
     }
-    adv_reply_header(exchange, "Preference-Applied", "respond-async");
     code = create(exchange, &request, &idempotency, err);
+    if (exchange->reply.status == 202) adv_reply_header(exchange, "Preference-Applied", "respond-async");
     adv_text_free(&list);
     return code;
 }

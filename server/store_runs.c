@@ -43,10 +43,12 @@ adv_code adv_store_refuse_pending_key(adv_err *err)
 adv_code adv_store_key_run(struct adv_db *db, const struct adv_idempotency *idempotency,
                            char run_id[ADV_UUID_BYTES], adv_err *err)
 {
+    /* A sweep's key has another body than any run's. */
+    static const char sql[] =
+        "SELECT body_sha256, run_id FROM idempotency_keys WHERE principal = $1 AND key = $2 UNION ALL SELECT "
+        "body_sha256, NULL FROM sweeps WHERE created_by = $1 AND idempotency_key = $2";
     struct adv_rows rows;
-    adv_code code =
-        adv_db_run(db, "SELECT body_sha256, run_id FROM idempotency_keys WHERE principal = $1 AND key = $2",
-                   ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
+    adv_code code = adv_db_run(db, sql, ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
     if (code) return code;
     if (rows.count == 0)
         code = adv_store_refuse_pending_key(err);

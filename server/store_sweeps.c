@@ -78,9 +78,7 @@ adv_code adv_sweep_create(struct adv_db *db, const struct adv_sweep_order *order
                                     key ? key->body_digest : NULL, order->list),
                          &items, err);
     *created = items > 0;
-    if (code || *created || !key) return code;
-    code = adv_sweep_of_key(db, key, id, err);
-    return code || id[0] ? code : adv_store_refuse_pending_key(err);
+    return code || *created || !key ? code : adv_sweep_of_key(db, key, id, err);
 }
 
 adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_sweep_page *page,

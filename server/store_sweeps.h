@@ -24,8 +24,8 @@ struct adv_sweep_order {
     const struct adv_idempotency *idempotency; /* may be NULL */
 };
 
-/* `id` gets the sweep's. *created false: the key has made this sweep before. ADV_E_INVALID: it has made
- * another. */
+/* `id` gets the sweep's. *created false: the key has made this sweep before, or, with `id` "", it has stored
+ * a run: look it up. ADV_E_INVALID: it has made another. */
 ADV_MUST_CHECK adv_code adv_sweep_create(struct adv_db *db, const struct adv_sweep_order *order,
                                          char id[ADV_UUID_BYTES], bool *created, adv_err *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/request_id.h"
+#include "server/sha256.h"
 
 /* One measurement as JSON; the database builds it. */
 #define MEASUREMENT_MEMBERS                                                                                  \
@@ -19,6 +20,17 @@
     "'measured_hbm_bytes_per_device', m.measured_hbm_bytes_per_device, 'hbm_bytes_per_device', "             \
     "m.hbm_bytes_per_device, 'hbm_error_frac', m.hbm_bytes_per_device / m.measured_hbm_bytes_per_device - 1"
 
+/* What tells one log that says no time from another: its numbers, to the last bit. */
+static void digest_of_log(const struct adv_measured *measured, char digest[ADV_SHA256_HEX])
+{
+    char numbers[256];
+    const int length =
+        snprintf(numbers, sizeof numbers, "%d %d %.17g %.17g %.17g %.17g %.17g", measured->steps_count,
+                 measured->warm_up_steps_count, measured->step_time_s, measured->step_time_p25_s,
+                 measured->step_time_p75_s, measured->tokens_per_s_per_chip, measured->hbm_bytes_per_device);
+    adv_sha256_hex(numbers, (size_t)length, digest);
+}
+
 adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurement_key *key,
                                     const struct adv_measured *measured, const struct adv_measured_plan *plan,
                                     bool *created, struct adv_text *json, adv_err *err)
@@ -27,12 +39,12 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "WITH m AS (INSERT INTO measurements (id, run_id, rank, measured_at, source, steps_count, "
         "measured_step_time_s, measured_tokens_per_s_per_chip, measured_hbm_bytes_per_device, step_time_s, "
         "step_time_low_s, step_time_high_s, hbm_bytes_per_device, warm_up_steps_count, "
-        "measured_step_time_p25_s, measured_step_time_p75_s, measured_step_time_mad_s) VALUES ($1::uuid, "
+        "measured_step_time_p25_s, measured_step_time_p75_s, measured_step_time_mad_s, log_sha256) VALUES ($1::uuid, "
         "$2::uuid, $3::int, coalesce($4::timestamptz, now()), $5, $6::int, $7::float8, $8::float8, "
         "$9::float8, $10::float8, $11::float8, $12::float8, $13::float8, $14::int, $15::float8, $16::float8, "
-        "$17::float8) ON CONFLICT (run_id, rank, source, measured_at) DO NOTHING "
-        "RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM m";
-    /* A log says no time: the same numbers of as many steps are the same log, sent twice. */
+        "$17::float8, $18) ON CONFLICT DO NOTHING RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM m";
+    /* A log says no time: the same numbers of as many steps are the same log, sent twice. Sent at the same
+     * moment, the second is refused by its digest; those of earlier releases have none. */
     static const char same[] =
         "SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM measurements m WHERE run_id = $1::uuid AND "
         "rank = $2::int AND ($3::timestamptz IS NULL OR measured_at = $3::timestamptz) AND source = $4 AND "
@@ -40,7 +52,7 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "$6::float8 AND measured_hbm_bytes_per_device IS NOT DISTINCT FROM $7::float8 AND ($3::timestamptz "
         "IS NOT NULL OR (steps_count, warm_up_steps_count, measured_step_time_p25_s, "
         "measured_step_time_p75_s) IS NOT DISTINCT FROM ($8::int, $9::int, $10::float8, $11::float8)) LIMIT 1";
-    char id[ADV_UUID_BYTES];
+    char id[ADV_UUID_BYTES], digest[ADV_SHA256_HEX];
     const bool counted = measured->steps_count > 0;
     const char *rank = ADV_INTEGER(key->rank);
     adv_uuid_make(id);
@@ -56,11 +68,13 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
     adv_code code = counted && !at ? adv_db_print(db, same, as_before, json, err) : ADV_E_NOT_FOUND;
     *created = false;
     if (code != ADV_E_NOT_FOUND) return code;
+    digest_of_log(measured, digest);
     code = adv_db_print(db, insert,
                         ADV_VALUES(id, key->run_id, rank, at, measured->source, steps, step_time, tokens, hbm,
                                    ADV_NUMBER(plan->step_time_s), ADV_NUMBER(plan->step_time_low_s),
                                    ADV_NUMBER(plan->step_time_high_s), ADV_NUMBER(plan->hbm_bytes_per_device),
-                                   warm_up, p25, p75, ADV_NUMBER(measured->step_time_mad_s)),
+                                   warm_up, p25, p75, ADV_NUMBER(measured->step_time_mad_s),
+                                   counted && !at ? digest : NULL),
                         json, err);
     *created = code == ADV_OK;
     if (code != ADV_E_NOT_FOUND) return code;

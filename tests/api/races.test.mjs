@@ -1,6 +1,8 @@
 // Requests that meet: whichever comes first, what is stored is what one after the other would have stored.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { costly, estimateRequest, freshDatabase, problem, sql, startDaemon, until } from './daemon.mjs';
 
 const NAME = 'api_races';
@@ -23,6 +25,18 @@ const json = async (response, status = 200) => {
 };
 const runsOf = (project) => Number(sql(NAME, `SELECT count(*) FROM runs WHERE project = '${project}'`));
 const sweepEnds = (path) => until(`${path} ends`, async () => (await json(await daemon.fetch(path))).state === 'done');
+
+// Sends requests that all come as far as `lock` lets them, at least `waiting` of them; then it is given up.
+async function meeting(lock, send, waiting) {
+  const url = process.env.CLUSTER_URL.replace('/tpu_advisor?', `/${NAME}?`);
+  const holder = spawn('psql', ['-XAtq', url], { stdio: ['pipe', 'pipe', 'inherit'] });
+  holder.stdin.write(`BEGIN;\n${lock};\n\\echo held\n`);
+  await once(holder.stdout, 'data');
+  const sent = send();
+  await until('they meet', () => Number(sql(NAME, `SELECT count(*) FROM pg_stat_activity WHERE datname = '${NAME}' AND wait_event_type = 'Lock'`)) >= waiting);
+  holder.stdin.end('COMMIT;\n');
+  return Promise.all(sent);
+}
 
 test('one key stores one run when a request that waits and one that does not come at the same moment', async () => {
   const body = costly(8, { top_k: 1 });
@@ -50,4 +64,19 @@ test('a key that a sweep has is not another request\'s, and the other way round'
   await problem(assert, await daemon.post('/v1/sweeps', { kind: 'estimate', requests: [estimateRequest()] }, mine), 422, 'invalid-request');
   const check = { baseline: { run_id: id }, candidate: estimateRequest({ store: true }), limits: { must_fit: true } };
   await problem(assert, await daemon.post('/v1/checks', check, key), 422, 'invalid-request');
+});
+
+test('a log that is sent several times at the same moment is one measurement', async () => {
+  const { run_id: id } = await json(await daemon.post('/v1/estimate', estimateRequest({ store: true })));
+  const log = Array.from({ length: 30 }, (_, step) => `completed step: ${step}, seconds: ${(3 + step / 1000).toFixed(3)}, TFLOP/s/device: 1\n`).join('');
+  const path = `/v1/runs/${id}/measurements`;
+  const send = (at, text) => at.post(path, text, { 'Content-Type': 'text/plain' });
+  const sent = () => [daemon, other, daemon, other].map((at) => send(at, log));
+  const answers = await meeting('LOCK TABLE measurements IN EXCLUSIVE MODE', sent, 2);
+  const made = await Promise.all(answers.map(async (answer) => ({ status: answer.status, ...(await answer.json()) })));
+  assert.equal(sql(NAME, `SELECT count(*) FROM measurements WHERE run_id = '${id}'`), '1');
+  assert.deepEqual(made.map((one) => one.status).sort(), [200, 200, 200, 201]);
+  assert.equal(new Set(made.map((one) => one.measurement_id)).size, 1);
+  await json(await send(daemon, log.replaceAll('seconds: 3', 'seconds: 4')), 201);
+  await json(await daemon.post(`${path}?source=other`, log, { 'Content-Type': 'text/plain' }), 201);
 });

@@ -120,14 +120,26 @@ void adv_proof_plan_free(struct adv_proof_plan *plan)
     memset(plan, 0, sizeof *plan);
 }
 
+/* A verdict of "compiles" stands on the bytes of the program: without them it is none. */
+static void check_bytes(json_t *result)
+{
+    const char *verdict = json_string_value(json_object_get(result, "verdict"));
+    if (!verdict || strcmp(verdict, verdicts[ADV_PROOF_COMPILES]) != 0 ||
+        json_number_value(json_object_get(result, "compiled_hbm_bytes_per_device")) > 0.0)
+        return;
+    (void)json_object_set_new(result, "verdict", json_string(verdicts[ADV_PROOF_FAILED]));
+    (void)json_object_set_new(result, "reason", json_string("the compiler named no bytes of the program"));
+}
+
 bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_line *said)
 {
     ADV_JSON_OWN json_t *root = adv_json_load(line, line_bytes, JSON_REJECT_DUPLICATES, NULL);
-    const json_t *result = json_object_get(root, "result");
+    json_t *result = json_object_get(root, "result");
     const char *stage = json_string_value(json_object_get(root, "stage"));
     memset(said, 0, sizeof *said);
     (void)snprintf(said->stage, sizeof said->stage, "%s", stage ? stage : "");
     said->seconds = adv_json_number_of(root, "seconds");
+    check_bytes(result);
     if (json_is_object(result)) said->result = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(17));
     return stage || said->result;
 }

@@ -57,7 +57,7 @@ void adv_proof_plan_free(struct adv_proof_plan *plan);
 struct adv_proof_line {
     char stage[32]; /* "" in the last one */
     double seconds; /* since it began; NAN where it does not say */
-    char *result;   /* the last line's: malloc'ed, else NULL */
+    char *result;   /* the last line's: malloc'ed, else NULL; "compiles" without bytes is "failed" there */
 };
 /* False: the line is not one of its. */
 bool adv_proof_line_read(const char *line, size_t line_bytes, struct adv_proof_line *said);

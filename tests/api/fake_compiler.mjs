@@ -28,4 +28,5 @@ await sleep(Number(seconds ?? 0));
 if (kind === 'oom') say(result({ verdict: 'does_not_fit', compiled_hbm_bytes_per_device: 40e9, hbm_limit_bytes_per_device: 33.5e9, reason: 'XLA needs more than the device has' }));
 else if (kind === 'refused') say(result({ verdict: 'refused', refused_keys: ['sa_block_z'], compiled_hbm_bytes_per_device: null, reason: 'this MaxText does not know: sa_block_z' }));
 else if (kind === 'first_refused') say(result(plan.config.per_device_batch_size > Number(seconds ?? 0) ? { verdict: 'does_not_fit', compiled_hbm_bytes_per_device: 40e9 } : {}));
+else if (kind === 'no_bytes') say(result({ compiled_hbm_bytes_per_device: null }));
 else say(result({}));

@@ -271,6 +271,13 @@ test('a gate that must compile fails without a word, with a bad one, and passes 
   assert.match(await check({ Accept: 'application/junit+xml' }), /the real compiler takes the candidate"><failure/);
   sql(name, `UPDATE proofs SET verdict = 'compiles' WHERE plan_sha256 = (SELECT plan_sha256 FROM verification_plans WHERE verification_id = '${path.split('/').pop()}')`);
   assert.equal((await check()).verdict, 'pass');
+  const unproven = verifier({ FAKE: 'no_bytes', log: 'no_bytes' });
+  const empty = await storeNew();
+  const { result } = await ended(await ask(empty));
+  await unproven.stop();
+  assert.deepEqual([result.verdict, result.reason], ['failed', 'the compiler named no bytes of the program']);
+  const nothing = await (await daemon.post('/v1/checks', { baseline: { run_id: baseline }, candidate: { run_id: empty }, limits: { must_compile: true } })).json();
+  assert.equal(nothing.verdict, 'fail');
   const compared = await get(`/v1/compare?runs=${baseline},${candidate}`);
   assert.equal(compared.compiled[0], null);
   assert.equal(compared.compiled[1].verdict, 'compiles');

@@ -123,6 +123,25 @@ for file in sql/migrations/*.sql; do
     holds 'and becomes what a new one is' cmp "$scratch/shape" "$scratch/other"
 done
 
+# Words of an earlier release's verifier about programs that hold no step are taken back; others stay.
+fresh words
+up_to words 100
+sql words "$(run_row 1)"
+sql words "INSERT INTO verifications (id, run_id, mode) SELECT '00000000-0000-7000-8000-000000000002', id, 'assign' FROM runs"
+rank=0
+for word in '"moments": {"forward": 5, "loss": 9}|9' '"moments": {"forward": 5, "loss": 9, "backward": 8}|9' '"moments": {}|9' '"parts": []|9' '"parts": []|NULL'; do
+    rank=$((rank + 1))
+    columns='plan_sha256, verdict, compiled_hbm_bytes_per_device, result'
+    values="repeat('$rank', 64), 'compiles', ${word#*|}, '{\"verdict\": \"compiles\", \"reason\": null, ${word%|*}}'"
+    sql words "INSERT INTO proofs (mode, versions, $columns) VALUES ('assign', 'v', $values)"
+    sql words "INSERT INTO verification_plans (verification_id, rank, plan, predicted, state, $columns) SELECT id, $rank, 'p', '{}', 'done', $values FROM verifications"
+done
+migrate words 2> /dev/null
+holds 'a program without a step, or without bytes, is no proof any more' gives words "SELECT string_agg(left(plan_sha256, 1), '' ORDER BY plan_sha256) FROM proofs" 234
+holds 'and no plan has it for its word' gives words "SELECT string_agg(rank::text, '' ORDER BY rank) FROM verification_plans WHERE verdict = 'failed'
+    AND compiled_hbm_bytes_per_device IS NULL AND result ->> 'verdict' = 'failed' AND result ->> 'reason' LIKE '%verify the plan again' AND changes = 1" 15
+holds 'the words about the others stay' gives words "SELECT count(*) FROM verification_plans WHERE verdict = 'compiles' AND result ->> 'verdict' = 'compiles' AND changes = 0" 3
+
 # --- projects --------------------------------------------------------------------------------------------------
 holds 'every table with rows of a project or of a run has a rule for them' gives one "
     SELECT count(*) FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND NOT relrowsecurity

@@ -11,7 +11,7 @@ INSERT INTO good VALUES
         $v$gen_random_uuid(), pg_temp.id(1), 's', now(), 2, 2, 1, 3, 1$v$),
     ('tokens', 'name, sha256, scopes', $v$'t', repeat('a', 64), 'read,write'$v$),
     ('sweeps', 'id, kind, items_count', $v$pg_temp.id(3), 'tune', 2$v$),
-    ('proofs', 'plan_sha256, mode, versions, verdict, result', $v$repeat('a', 64), 'whole', 'v', 'compiles', '{}'$v$),
+    ('proofs', 'plan_sha256, mode, versions, verdict, result, compiled_hbm_bytes_per_device', $v$repeat('a', 64), 'whole', 'v', 'compiles', '{}', 1$v$),
     ('calibrations', 'id, project, factors, fit', $v$pg_temp.id(4), 'alpha', '{}', '{}'$v$);
 CREATE FUNCTION pg_temp.with_column(the_relation text, the_column text, val text) RETURNS text LANGUAGE sql AS $$
     SELECT format('INSERT INTO %I (%s, %I) SELECT %s, %s', the_relation,
@@ -37,6 +37,7 @@ SELECT throws_ok(pg_temp.with_column(r, c, v), '23514', NULL, format('%s.%s is n
     ('tokens', 'name', $$''$$), ('tokens', 'sha256', $$'tpu_secret'$$), ('tokens', 'scopes', $$'root'$$), ('tokens', 'scopes', $$''$$),
     ('tokens', 'scopes', $$'read,'$$), ('sweeps', 'items_count', '0'), ('sweeps', 'kind', $$'kernel'$$), ('sweeps', 'state', $$'done'$$),
     ('sweeps', 'done_count', '3'), ('proofs', 'verdict', $$'failed'$$), ('proofs', 'mode', $$'half'$$), ('proofs', 'plan_sha256', $$'short'$$),
+    ('proofs', 'compiled_hbm_bytes_per_device', 'NULL'), ('measurements', 'log_sha256', $$'short'$$),
     ('calibrations', 'project', $$''$$)) v (r, c, v);
 
 -- An item is in one state, and has what belongs to it.

@@ -27,6 +27,8 @@ static void take_query(struct adv_exchange *exchange, const char *name, char *te
     if (value[0] == '\0' || strlen(value) >= size)
         (void)adv_err_add(err, ADV_E_BAD_REQUEST, strcmp(name, "at") == 0 ? "/query/at" : "/query/source",
                           NULL, "%s has 1 to %zu bytes", name, size - 1);
+    else if (adv_text_has_control(value))
+        (void)adv_err_add(err, ADV_E_BAD_REQUEST, "/query/source", NULL, "%s has control characters", name);
     else
         memcpy(text, value, strlen(value) + 1);
 }

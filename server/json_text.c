@@ -99,22 +99,35 @@ void adv_json_text_extend(struct adv_text *text, const char *object, size_t obje
     adv_text_format(text, "%s%s}", end && text->data[end - 1] == '{' ? "" : ",", members);
 }
 
+/* The length of what `at` begins with, and in `shown` how people see it: a blank for control characters,
+ * U+FFFD for what is no UTF-8. */
+static int read_shown(const char *at, char shown[5])
+{
+    const int length = utf8_length(at);
+    memset(shown, 0, 5);
+    memcpy(shown, length ? at : "\xef\xbf\xbd", length ? (size_t)length : 3);
+    if (adv_text_has_control(shown)) memcpy(shown, " ", 2);
+    return length ? length : 1;
+}
+
 void adv_markdown_text(struct adv_text *text, const char *value, const char *marks)
 {
-    for (const char *at = value ? value : ""; *at; at++) {
-        const char character = (unsigned char)*at < ' ' ? ' ' : *at;
-        if (strchr(marks, *at)) adv_text_append(text, "\\");
-        adv_text_append_bytes(text, &character, 1);
+    char shown[5];
+    for (const char *at = value ? value : ""; *at;) {
+        at += read_shown(at, shown);
+        if (strchr(marks, *shown)) adv_text_append(text, "\\");
+        adv_text_append(text, shown);
     }
 }
 
 void adv_xml_text(struct adv_text *text, const char *value)
 {
-    for (const char *at = value ? value : ""; *at; at++) {
-        const char character = (unsigned char)*at < ' ' || *at == 0x7f ? ' ' : *at;
-        if (strchr("<>&\"", *at))
-            adv_text_format(text, "&#%d;", *at);
+    char shown[5];
+    for (const char *at = value ? value : ""; *at;) {
+        at += read_shown(at, shown);
+        if (strchr("<>&\"", *shown))
+            adv_text_format(text, "&#%d;", *shown);
         else
-            adv_text_append_bytes(text, &character, 1);
+            adv_text_append(text, shown);
     }
 }

@@ -155,7 +155,7 @@ adv_code adv_explain_oom(const struct adv_catalog *catalog, const char *json, si
     if (json_is_true(json_object_get(request, "store")) || json_is_string(json_object_get(request, "store")))
         ADV_REFUSE(err, "/request/store", "send the request to estimate for that",
                    "an explanation is not stored");
-    if (adv_json_string(root, "", "message", ADV_JSON_REQUIRED, &text, err) &&
+    if (adv_json_lines(root, "", "message", ADV_JSON_REQUIRED, &text, err) &&
         adv_oom_message_read(text, &message, err) == ADV_OK)
         result = encode_message(&message);
     if (result && request && !err->code) add_levers(catalog, request, &message, budget, result, err);

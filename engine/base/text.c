@@ -107,8 +107,15 @@ static int distance_of(const char *a, const char *b, int cap)
 
 bool adv_text_has_control(const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+    static const struct {
+        unsigned char head[2], first, last; /* of the last byte */
+    } longer[] = {{{0xe2, 0x80}, 0xa8, 0xae}, {{0xe2, 0x81}, 0xa6, 0xa9}, {{0xef, 0xbf}, 0xbe, 0xbf}};
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
         if (*at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0)) return true;
+        for (size_t i = 0; *at >= 0xe2 && i < sizeof longer / sizeof *longer; i++)
+            if (memcmp(at, longer[i].head, 2) == 0 && at[2] >= longer[i].first && at[2] <= longer[i].last)
+                return true;
+    }
     return false;
 }
 

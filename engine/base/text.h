@@ -37,7 +37,8 @@ static inline bool adv_text_same(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Whether a text in UTF-8 has control characters (C0, DEL, C1), which no list and no terminal shows. */
+/* Whether a text in UTF-8 has characters that no list and no terminal shows as such: controls (C0, DEL, C1),
+ * line and paragraph separators, those that turn the direction of what follows, U+FFFE and U+FFFF. */
 bool adv_text_has_control(const char *text);
 
 /* Defines the function that gives the values of an enumeration their names, which are listed in its order. */

@@ -345,7 +345,7 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
     keys->decoder_block = architecture->decoder;
     const char *path = json_string_value(json_object_get(config, "_name_or_path"));
     (void)snprintf(keys->name, sizeof keys->name, "%.*s", ADV_LIMIT_NAME - 1,
-                   path && *path ? path : architecture->model_type);
+                   path && *path && !adv_text_has_control(path) ? path : architecture->model_type);
 
     /* Models with vision keep the decoder's dims one level down. */
     struct reader reader = {.config = config, .at = at, .keys = keys, .err = err, .warnings = warnings};

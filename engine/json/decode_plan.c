@@ -68,6 +68,9 @@ adv_code adv_decode_config(const struct adv_decode_config_input *input, struct a
     bool kept = given || count == 0;
     for (struct adv_json_walk key = {.in = json}; given && kept && adv_json_next_member(&key);) {
         struct adv_given *next = &given[source.given_count++];
+        const char *text = json_string_value(key.value);
+        if (adv_text_has_control(key.key) || (text && adv_text_has_control(text)))
+            ADV_REFUSE(err, ADV_AT(input->at, key.key), NULL, "%s has control characters", key.key);
         next->key = key.key;
         kept = adv_decode_value(key.value, input->arena, &next->value) &&
                (!config || keep_entry(input, config, key.key, key.value));

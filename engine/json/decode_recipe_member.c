@@ -226,7 +226,7 @@ adv_code adv_decode_recipe_member(const struct adv_catalog *catalog, enum adv_re
     const json_t *beside = json_object_get(*root, use == ADV_RECIPE_ADVISE ? "baseline" : "config");
     struct adv_recipe_wish wish = {0};
     if (!recipe) return ADV_OK;
-    if (!adv_json_string(*root, "", "recipe", ADV_JSON_REQUIRED, &text, err)) return err->code;
+    if (!adv_json_lines(*root, "", "recipe", ADV_JSON_REQUIRED, &text, err)) return err->code;
     (void)adv_json_int(*root, "", "recipe_command", ADV_JSON_OPTIONAL, 1, 1000, &wish.command, err);
     wish.given = use == ADV_RECIPE_ADVISE ? json_object_get(beside, "config") : beside;
     wish.has_cluster = says_machine(*root);

@@ -15,10 +15,6 @@ static const char *keep_text(const json_t *root, const char *member, struct adv_
                           member, strlen(text), TEXT_BYTES_MAX);
         return NULL;
     }
-    if (adv_text_has_control(text)) {
-        ADV_REFUSE(err, ADV_AT("", member), NULL, "%s has control characters", member);
-        return NULL;
-    }
     const char *copy = adv_arena_copy(arena, text);
     if (!copy) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     return copy;

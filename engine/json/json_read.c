@@ -188,13 +188,26 @@ static bool refuse_number(const json_t *value, const char *at, const char *membe
     return false;
 }
 
-bool adv_json_string(const json_t *object, const char *at, const char *member, enum adv_json_need need,
-                     const char **value, adv_err *err)
+bool adv_json_lines(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                    const char **value, adv_err *err)
 {
     json_t *found = lookup(object, at, member, need, err);
     if (!found) return false;
     if (!json_is_string(found)) return refuse_type(found, at, member, "a string", NULL, err);
     *value = json_string_value(found);
+    return true;
+}
+
+bool adv_json_string(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                     const char **value, adv_err *err)
+{
+    const char *text = NULL;
+    if (!adv_json_lines(object, at, member, need, &text, err)) return false;
+    if (adv_text_has_control(text)) {
+        ADV_REFUSE(err, ADV_AT(at, member), NULL, "%s has control characters", member);
+        return false;
+    }
+    *value = text;
     return true;
 }
 

@@ -52,6 +52,9 @@ const char *adv_json_type_name(const json_t *value);
  * legal value. */
 bool adv_json_string(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                      const char **value, adv_err *err);
+/* A text of lines, with whatever is in it; a string has no control characters (adv_text_has_control). */
+bool adv_json_lines(const json_t *object, const char *at, const char *member, enum adv_json_need need,
+                    const char **value, adv_err *err);
 /* Integers also in the spelling 8.0. */
 bool adv_json_integer(const json_t *object, const char *at, const char *member, enum adv_json_need need,
                       int64_t low, int64_t high, int64_t *value, adv_err *err);

@@ -160,8 +160,6 @@ static void read_name(const json_t *root, const char *member, char name[ADV_LIMI
     if (!adv_json_string(root, "", member, ADV_JSON_OPTIONAL, &value, err)) return;
     if (strlen(value) >= ADV_LIMIT_NAME)
         ADV_REFUSE(err, ADV_AT("", member), NULL, "%s has at most %d bytes", member, ADV_LIMIT_NAME - 1);
-    else if (adv_text_has_control(value))
-        ADV_REFUSE(err, ADV_AT("", member), NULL, "%s has control characters", member);
     else
         (void)snprintf(name, ADV_LIMIT_NAME, "%s", value);
 }

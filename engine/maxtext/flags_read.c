@@ -144,6 +144,9 @@ void adv_flags_read_text(struct adv_flags_reader *reader, const char *text, cons
          word = strtok_r(NULL, " \t\r\n'\"\\", &saved)) {
         static const char variable[] = "LIBTPU_INIT_ARGS=";
         if (strncmp(word, variable, sizeof variable - 1) == 0) word += sizeof variable - 1;
-        if (*word && strcmp(word, "export") != 0) read_flag(reader, word, pointer);
+        if (adv_text_has_control(word))
+            (void)adv_err_add(reader->err, ADV_E_INVALID, pointer, NULL, "a flag has control characters");
+        else if (*word && strcmp(word, "export") != 0)
+            read_flag(reader, word, pointer);
     }
 }

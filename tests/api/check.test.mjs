@@ -59,6 +59,24 @@ assert [len(suite.findall('.//failure')) > 0 for suite in suites] == [False, Tru
 `, junit]);
 });
 
+test('a report is whole whatever the files are called', async () => {
+  const odd = join(folder, 'odd');
+  mkdirSync(odd);
+  const name = Buffer.from('a\u0001\u001b]]>\u007f\u202e\ufffe|`<b>_.json');
+  writeFileSync(Buffer.concat([Buffer.from(`${odd}/`), name.subarray(0, 1), Buffer.from([0xff, 0xed, 0xa0, 0x80]), name.subarray(1)]), '{');
+  const [markdown, junit, json] = ['odd.md', 'odd.xml', 'odd.json'].map((file) => join(folder, file));
+  assert.equal((await check([join(odd, '*.json')], { args: ['--markdown', markdown, '--junit', junit, '--json', json] })).status, 2);
+  const shown = 'a\ufffd\ufffd\ufffd\ufffd  ]]>   |`<b>_.json'; // neither control characters nor bytes that are no text
+  execFileSync('python3', ['-c', `
+import sys, xml.etree.ElementTree as tree
+name = tree.parse(sys.argv[1]).getroot()[0].get('name')
+assert name.endswith(sys.argv[2]), ascii(name)
+`, junit, shown]);
+  const heading = readFileSync(markdown, 'utf8').split('\n').find((line) => line.startsWith('### '));
+  assert.ok(heading.endsWith(shown.replace(/[\]|`<>_[]/g, '\\$&')), heading);
+  assert.equal(JSON.parse(readFileSync(json, 'utf8')).checks.length, 1);
+});
+
 test('a candidate is stored under the commit of the pipeline and its tags, unless it names its own', async () => {
   const CI = { GITHUB_SHA: '', CI_COMMIT_SHA: 'c0ffee12' };
   const args = ['--store', '--tag', 'nightly', '--tag', 'ci'];

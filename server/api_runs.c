@@ -141,7 +141,7 @@ adv_code adv_api_run_delete(struct adv_exchange *exchange, adv_err *err)
 {
     char *read_tags = NULL;
     adv_code code = check_match(exchange, &read_tags, err);
-    if (!code) code = adv_store_run_delete(exchange->db, exchange->parameters[0], err);
+    if (!code) code = adv_store_run_delete(exchange->db, exchange->parameters[0], read_tags, err);
     free(read_tags);
     return adv_api_reply_done(exchange, code);
 }

@@ -195,20 +195,22 @@ static adv_code change(struct adv_db *db, const char *sql, struct adv_values val
     return adv_db_change(db, sql, values, found, err);
 }
 
-adv_code adv_store_run_delete(struct adv_db *db, const char *id, adv_err *err)
+adv_code adv_store_run_delete(struct adv_db *db, const char *id, const char *before, adv_err *err)
 {
     static const char sql[] =
-        "UPDATE runs SET deleted_at = clock_timestamp() WHERE id = $1::uuid AND deleted_at IS NULL";
+        "UPDATE runs SET deleted_at = clock_timestamp() WHERE id = $1::uuid AND deleted_at IS NULL AND "
+        "($2::text IS NULL OR to_json(tags)::text = $2)";
     int found = 0;
     adv_err database = adv_err_empty();
-    adv_code code = change(db, sql, ADV_VALUES(id), &found, &database);
+    adv_code code = change(db, sql, ADV_VALUES(id, before), &found, &database);
     if (code == ADV_E_CONFLICT)
         return adv_err_add(err, code, "", "move the baseline to another run first", "the run is a baseline");
     if (code) {
         adv_err_merge(err, &database, "");
         return code;
     }
-    return found ? ADV_OK : no_run(db, id, err);
+    if (found) return ADV_OK;
+    return before ? adv_store_refuse_match("run", err) : no_run(db, id, err);
 }
 
 adv_code adv_store_run_restore(struct adv_db *db, const char *id, adv_err *err)

@@ -90,8 +90,10 @@ void adv_store_run_free(struct adv_stored_run *run);
 /* Appends the members of the run, request and response included, without the closing brace. */
 void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json);
 
-/* Deletes, in a way that can be taken back. ADV_E_NOT_FOUND; ADV_E_CONFLICT when it is a baseline. */
-ADV_MUST_CHECK adv_code adv_store_run_delete(struct adv_db *db, const char *id, adv_err *err);
+/* Deletes, in a way that can be taken back. ADV_E_NOT_FOUND; ADV_E_CONFLICT when it is a baseline;
+ * ADV_E_PRECONDITION: its tags are no longer `before` (NULL: any). */
+ADV_MUST_CHECK adv_code adv_store_run_delete(struct adv_db *db, const char *id, const char *before,
+                                             adv_err *err);
 
 /* Brings a deleted run back; one that is there stays. ADV_E_NOT_FOUND: there was none, or it was purged. */
 ADV_MUST_CHECK adv_code adv_store_run_restore(struct adv_db *db, const char *id, adv_err *err);

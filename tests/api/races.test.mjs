@@ -17,6 +17,7 @@ after(async () => {
   await other.stop();
 });
 
+const log = Array.from({ length: 30 }, (_, step) => `completed step: ${step}, seconds: ${(3 + step / 1000).toFixed(3)}, TFLOP/s/device: 1\n`).join('');
 const LATER = { Prefer: 'respond-async' };
 const json = async (response, status = 200) => {
   const text = await response.text();
@@ -26,15 +27,16 @@ const json = async (response, status = 200) => {
 const runsOf = (project) => Number(sql(NAME, `SELECT count(*) FROM runs WHERE project = '${project}'`));
 const sweepEnds = (path) => until(`${path} ends`, async () => (await json(await daemon.fetch(path))).state === 'done');
 
-// Sends requests that all come as far as `lock` lets them, at least `waiting` of them; then it is given up.
+// Sends requests that come as far as `lock` lets them; it is given up when `waiting` of them stand before it.
 async function meeting(lock, send, waiting) {
-  const url = process.env.CLUSTER_URL.replace('/tpu_advisor?', `/${NAME}?`);
-  const holder = spawn('psql', ['-XAtq', url], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const holder = spawn('psql', ['-XAtq', process.env.CLUSTER_URL.replace('/tpu_advisor?', `/${NAME}?`)], { stdio: ['pipe', 'pipe', 'inherit'] });
   holder.stdin.write(`BEGIN;\n${lock};\n\\echo held\n`);
   await once(holder.stdout, 'data');
   const sent = send();
-  await until('they meet', () => Number(sql(NAME, `SELECT count(*) FROM pg_stat_activity WHERE datname = '${NAME}' AND wait_event_type = 'Lock'`)) >= waiting);
-  holder.stdin.end('COMMIT;\n');
+  holder.stdin.end(`DO $$ BEGIN FOR i IN 1..1000 LOOP
+    EXIT WHEN (SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted) >= ${waiting};
+    PERFORM pg_sleep(0.01);
+  END LOOP; END $$;\nCOMMIT;\n`);
   return Promise.all(sent);
 }
 
@@ -68,7 +70,6 @@ test('a key that a sweep has is not another request\'s, and the other way round'
 
 test('a log that is sent several times at the same moment is one measurement', async () => {
   const { run_id: id } = await json(await daemon.post('/v1/estimate', estimateRequest({ store: true })));
-  const log = Array.from({ length: 30 }, (_, step) => `completed step: ${step}, seconds: ${(3 + step / 1000).toFixed(3)}, TFLOP/s/device: 1\n`).join('');
   const path = `/v1/runs/${id}/measurements`;
   const send = (at, text) => at.post(path, text, { 'Content-Type': 'text/plain' });
   const sent = () => [daemon, other, daemon, other].map((at) => send(at, log));
@@ -79,4 +80,16 @@ test('a log that is sent several times at the same moment is one measurement', a
   assert.equal(new Set(made.map((one) => one.measurement_id)).size, 1);
   await json(await send(daemon, log.replaceAll('seconds: 3', 'seconds: 4')), 201);
   await json(await daemon.post(`${path}?source=other`, log, { 'Content-Type': 'text/plain' }), 201);
+});
+
+const stored = async (extra) => (await json(await daemon.post('/v1/estimate', estimateRequest({ store: true, ...extra })))).run_id;
+const change = (at, method, path, body, headers = {}) => at.fetch(path, { method, body: body && JSON.stringify(body), headers: { 'Content-Type': 'application/json', ...headers } });
+
+test('a run that is tagged meanwhile is not deleted by who read it before', async () => {
+  const id = await stored();
+  const path = `/v1/runs/${id}`;
+  const tag = (await daemon.fetch(path)).headers.get('etag');
+  const [answer] = await meeting(`UPDATE runs SET tags = '{keep}' WHERE id = '${id}'`, () => [change(daemon, 'DELETE', path, undefined, { 'If-Match': tag })], 1);
+  await problem(assert, answer, 412, 'precondition-failed');
+  assert.deepEqual((await json(await daemon.fetch(path))).tags, ['keep']);
 });

@@ -25,7 +25,7 @@ static adv_code create(struct adv_exchange *exchange, const struct adv_proof_req
                                                  .whole = request->whole};
     adv_err found = adv_err_empty();
     code = adv_verification_create(exchange->db, &order, id, &found);
-    if (code == ADV_E_NOT_FOUND)
+    if (code == ADV_E_NOT_FOUND && strcmp(found.findings[0].pointer, "") != 0)
         code = adv_err_add(err, ADV_E_INVALID, "/rank", NULL, "%s", found.findings[0].detail);
     else if (code)
         adv_err_merge(err, &found, "");

@@ -6,6 +6,7 @@
 
 #include "server/request_id.h"
 #include "server/sha256.h"
+#include "server/store_runs.h"
 
 /* One measurement as JSON; the database builds it. */
 #define MEASUREMENT_MEMBERS                                                                                  \
@@ -42,7 +43,8 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "measured_step_time_p25_s, measured_step_time_p75_s, measured_step_time_mad_s, log_sha256) VALUES ($1::uuid, "
         "$2::uuid, $3::int, coalesce($4::timestamptz, now()), $5, $6::int, $7::float8, $8::float8, "
         "$9::float8, $10::float8, $11::float8, $12::float8, $13::float8, $14::int, $15::float8, $16::float8, "
-        "$17::float8, $18) ON CONFLICT DO NOTHING RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM m";
+        "$17::float8, $18) ON CONFLICT DO NOTHING RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS
+        ") FROM m";
     /* A log says no time: the same numbers of as many steps are the same log, sent twice. Sent at the same
      * moment, the second is refused by its digest; those of earlier releases have none. */
     static const char same[] =
@@ -77,7 +79,7 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
                                    counted && !at ? digest : NULL),
                         json, err);
     *created = code == ADV_OK;
-    if (code != ADV_E_NOT_FOUND) return code;
+    if (code != ADV_E_NOT_FOUND) return adv_store_run_added(db, key->run_id, code, err);
     code = adv_db_print(db, same, as_before, json, err);
     if (code != ADV_E_NOT_FOUND) return code;
     return adv_err_add(err, ADV_E_CONFLICT, "", "give each measurement the time at which it was taken",

@@ -180,6 +180,19 @@ void adv_store_run_free(struct adv_stored_run *run)
     adv_rows_free(&run->rows);
 }
 
+adv_code adv_store_run_added(struct adv_db *db, const char *id, adv_code code, adv_err *err)
+{
+    struct adv_stored_run run;
+    adv_err gone = adv_err_empty();
+    if (code != ADV_E_CONFLICT) return code;
+    if (adv_store_run_get(db, id, &run, &gone) == ADV_OK) {
+        adv_store_run_free(&run);
+        return code;
+    }
+    *err = gone;
+    return err->code;
+}
+
 void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json)
 {
     adv_run_row_print(&run->rows, 0, json);

@@ -87,6 +87,10 @@ ADV_MUST_CHECK adv_code adv_store_run_get(struct adv_db *db, const char *id, str
                                           adv_err *err);
 void adv_store_run_free(struct adv_stored_run *run);
 
+/* The code of a statement that added to the run: where that was refused because the run has been deleted
+ * meanwhile, ADV_E_NOT_FOUND and a finding instead. */
+adv_code adv_store_run_added(struct adv_db *db, const char *id, adv_code code, adv_err *err);
+
 /* Appends the members of the run, request and response included, without the closing brace. */
 void adv_store_run_print(const struct adv_stored_run *run, struct adv_text *json);
 

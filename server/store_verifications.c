@@ -8,6 +8,7 @@
 
 #include "server/compiler.h"
 #include "server/json_text.h"
+#include "server/store_runs.h"
 
 #define DIGEST_LIMIT_BYTES (2u * 1024u * 1024u)
 #define CREATED_AT         "to_char(v.created_at" ADV_AS_TIME
@@ -87,8 +88,7 @@ adv_code adv_verification_create(struct adv_db *db, const struct adv_verificatio
     code = adv_db_run(
         db, "INSERT INTO verifications (id, run_id, mode, created_by) VALUES ($1::uuid, $2::uuid, $3, $4)",
         ADV_VALUES(id, order->run_id, order->whole ? "whole" : "assign", order->principal), NULL, err);
-    if (!code) code = queue_plans(db, id, order, err);
-    return code;
+    return code ? adv_store_run_added(db, order->run_id, code, err) : queue_plans(db, id, order, err);
 }
 
 /* One plan of the list, with the result and the prediction beside it where it is done. */

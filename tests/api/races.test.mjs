@@ -85,6 +85,16 @@ test('a log that is sent several times at the same moment is one measurement', a
 const stored = async (extra) => (await json(await daemon.post('/v1/estimate', estimateRequest({ store: true, ...extra })))).run_id;
 const change = (at, method, path, body, headers = {}) => at.fetch(path, { method, body: body && JSON.stringify(body), headers: { 'Content-Type': 'application/json', ...headers } });
 
+test('nothing is added to a run that is being deleted', async () => {
+  for (const add of [(id) => daemon.post(`/v1/runs/${id}/measurements`, { step_time_s: 3, source: 's', at: '2026-11-20' }),
+    (id) => other.post(`/v1/runs/${id}/measurements`, log, { 'Content-Type': 'text/plain' }), (id) => daemon.post(`/v1/runs/${id}/verifications`, { rank: 1 })]) {
+    const id = await stored();
+    const [answer] = await meeting(`UPDATE runs SET deleted_at = now() WHERE id = '${id}'`, () => [add(id)], 1);
+    await problem(assert, answer, 404, 'not-found');
+    assert.equal(sql(NAME, `SELECT (SELECT count(*) FROM measurements WHERE run_id = '${id}') + (SELECT count(*) FROM verifications WHERE run_id = '${id}')`), '0');
+  }
+});
+
 test('a run that is tagged meanwhile is not deleted by who read it before', async () => {
   const id = await stored();
   const path = `/v1/runs/${id}`;

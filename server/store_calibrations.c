@@ -107,13 +107,20 @@ adv_code adv_calibrations_list(struct adv_db *db, const char *project, const cha
     return adv_db_print(db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count)), json, err);
 }
 
-/* A statement of $1 id, $2 principal that gives 'done', or why not; no row: there is no such calibration. */
+#define CHANGE_TRIES 16 /* of who finds each time that another has changed it meanwhile */
+
+/* A statement of $1 id, $2 principal that gives 'done', or why not; no row: there is no such calibration. One
+ * that another change has overtaken is decided again. */
 static adv_code change(struct adv_db *db, const char *sql, const char *id, const char *principal,
                        adv_err *err)
 {
     struct adv_rows rows;
     if (!adv_uuid_valid(id)) return adv_db_not_found(&calibration, id, err);
-    adv_code code = adv_db_run(db, sql, ADV_VALUES(id, principal), &rows, err);
+    adv_code code = ADV_E_CONFLICT;
+    for (int i = 0; i < CHANGE_TRIES && code == ADV_E_CONFLICT; i++) {
+        adv_err_init(err);
+        code = adv_db_run(db, sql, ADV_VALUES(id, principal), &rows, err);
+    }
     if (code) return code;
     const char *said = rows.count > 0 ? adv_rows_text(&rows, 0, 0) : NULL;
     if (!said)
@@ -131,8 +138,9 @@ adv_code adv_calibration_activate(struct adv_db *db, const char *id, const char 
 {
     static const char sql[] =
         "WITH c AS (SELECT c.*, " REFUSAL " AS refusal FROM calibrations c WHERE c.id = $1::uuid), put AS "
-        "(INSERT INTO calibration_history (project, calibration_id, before_id, changed_by) SELECT c.project, "
-        "c.id, " NOW ", $2 FROM c WHERE c.refusal IS NULL AND c.id IS DISTINCT FROM " ACTIVE
+        "(INSERT INTO calibration_history (project, calibration_id, before_id, follows_id, changed_by) SELECT "
+        "c.project, c.id, " NOW ", coalesce(" NOW
+        ", 0), $2 FROM c WHERE c.refusal IS NULL AND c.id IS DISTINCT FROM " ACTIVE
         ") SELECT coalesce(c.refusal, 'done') FROM c";
     return change(db, sql, id, principal, err);
 }
@@ -142,10 +150,9 @@ adv_code adv_calibration_revert(struct adv_db *db, const char *id, const char *p
     /* The row that is put back names the calibration before it, so that it can be reverted in turn. */
     static const char sql[] =
         "WITH c AS (SELECT * FROM calibrations WHERE id = $1::uuid), now AS (SELECT c.project, "
-        "h.calibration_id = "
-        "c.id AS active, h.before_id FROM c LEFT JOIN calibration_history h ON h.id = " NOW
-        "), put AS (INSERT INTO calibration_history (project, calibration_id, before_id, changed_by) SELECT "
-        "now.project, b.calibration_id, b.before_id, $2 FROM now LEFT JOIN calibration_history b ON b.id = "
+        "h.id, h.calibration_id = c.id AS active, h.before_id FROM c LEFT JOIN calibration_history h ON h.id = " NOW
+        "), put AS (INSERT INTO calibration_history (project, calibration_id, before_id, follows_id, changed_by) "
+        "SELECT now.project, b.calibration_id, b.before_id, now.id, $2 FROM now LEFT JOIN calibration_history b ON b.id = "
         "now.before_id WHERE now.active) SELECT CASE WHEN now.active THEN 'done' ELSE 'it is not in force' "
         "END FROM now";
     return change(db, sql, id, principal, err);

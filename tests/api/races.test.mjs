@@ -103,3 +103,28 @@ test('a run that is tagged meanwhile is not deleted by who read it before', asyn
   await problem(assert, answer, 412, 'precondition-failed');
   assert.deepEqual((await json(await daemon.fetch(path))).tags, ['keep']);
 });
+
+test('calibrations that are put in force at the same moment follow each other', async () => {
+  const made = [];
+  for (const slower of [1.1, 1.2]) {
+    for (let i = 0; i < 4; i++) {
+      const run = await json(await daemon.post('/v1/estimate', estimateRequest({ store: true, project: 'turns' })));
+      await json(await daemon.post(`/v1/runs/${run.run_id}/measurements`, { step_time_s: run.step_time_s * slower, source: 's', at: '2026-11-20' }), 201);
+    }
+    made.push((await json(await daemon.post('/v1/calibrations', { project: 'turns' }), 201)).calibration_id);
+  }
+  const act = (at, id, what) => at.post(`/v1/calibrations/${id}/${what}`, '', { 'Content-Type': '' });
+  const history = () => sql(NAME, "SELECT count(*) FROM calibration_history WHERE project = 'turns'");
+  const active = async () => (await json(await daemon.fetch('/v1/calibrations?project=turns'))).calibrations.filter((one) => one.active).map((one) => one.calibration_id);
+  const lock = 'LOCK TABLE audit IN EXCLUSIVE MODE'; // a row of the history is written, and waits for its audit
+  const both = await meeting(lock, () => [act(daemon, made[0], 'activate'), act(other, made[1], 'activate')], 2);
+  for (const answer of both) await json(answer);
+  const [last] = await active();
+  const first = made.find((id) => id !== last);
+  const twice = await meeting(lock, () => [act(daemon, last, 'revert'), act(other, last, 'revert')], 2);
+  assert.deepEqual(twice.map((answer) => answer.status).sort(), [200, 409]);
+  assert.deepEqual(await active(), [first], 'what was in force before');
+  const rows = Number(history());
+  for (const answer of await meeting(lock, () => [act(daemon, last, 'activate'), act(other, last, 'activate')], 2)) await json(answer);
+  assert.equal(Number(history()), rows + 1, 'the same one is put in force once');
+});

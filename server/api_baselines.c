@@ -46,21 +46,22 @@ static void print_baseline(const struct adv_baseline_name *name, const struct ad
     adv_json_text_string(json, "updated_at", baseline ? baseline->updated_at : NULL);
 }
 
-static adv_code reply_baseline(struct adv_exchange *exchange, int status, adv_err *err)
+static void reply_baseline(struct adv_exchange *exchange, int status, const struct adv_baseline_name *name,
+                           const struct adv_baseline *baseline)
+{
+    struct adv_text json = adv_text_empty(BASELINE_LIMIT_BYTES);
+    print_baseline(name, baseline, &json);
+    adv_text_append(&json, "}");
+    adv_api_reply_made(exchange, status, &json);
+}
+
+static adv_code reply_current(struct adv_exchange *exchange, adv_err *err)
 {
     const struct adv_baseline_name name = name_of(exchange);
     struct adv_baseline baseline;
     const adv_code code = adv_store_baseline_get(exchange->db, &name, &baseline, err);
     if (code) return code;
-    if (status == 200 && strcmp(exchange->method, "PUT") != 0) {
-        if (adv_reply_not_modified(exchange, baseline.tag)) return ADV_OK;
-    } else {
-        adv_reply_header(exchange, "ETag", "\"%s\"", baseline.tag);
-    }
-    struct adv_text json = adv_text_empty(BASELINE_LIMIT_BYTES);
-    print_baseline(&name, &baseline, &json);
-    adv_text_append(&json, "}");
-    adv_api_reply_made(exchange, status, &json);
+    if (!adv_reply_not_modified(exchange, baseline.tag)) reply_baseline(exchange, 200, &name, &baseline);
     return ADV_OK;
 }
 
@@ -91,7 +92,7 @@ adv_code adv_api_baseline_get(struct adv_exchange *exchange, adv_err *err)
     bool with_history = false;
     const adv_code code = adv_api_read_switch(exchange, "history", &with_history, err);
     if (code) return code;
-    return with_history ? reply_history(exchange, err) : reply_baseline(exchange, 200, err);
+    return with_history ? reply_history(exchange, err) : reply_current(exchange, err);
 }
 
 adv_code adv_api_baseline_put(struct adv_exchange *exchange, adv_err *err)
@@ -111,8 +112,13 @@ adv_code adv_api_baseline_put(struct adv_exchange *exchange, adv_err *err)
     }
     code = adv_decode_run_id(adv_exchange_body(exchange), exchange->body_bytes, run_id, err);
     if (!code) code = err->code;
-    if (!code) code = adv_store_baseline_put(exchange->db, &name, run_id, &condition, &created, err);
-    return code ? code : reply_baseline(exchange, created ? 201 : 200, err);
+    struct adv_baseline baseline;
+    if (!code)
+        code = adv_store_baseline_put(exchange->db, &name, run_id, &condition, &baseline, &created, err);
+    if (code) return code;
+    adv_reply_header(exchange, "ETag", "\"%s\"", baseline.tag);
+    reply_baseline(exchange, created ? 201 : 200, &name, &baseline);
+    return ADV_OK;
 }
 
 adv_code adv_api_baseline_delete(struct adv_exchange *exchange, adv_err *err)

@@ -13,8 +13,9 @@ static adv_code no_baseline(const struct adv_baseline_name *name, adv_err *err)
                        "project '%.64s' has no baseline '%.64s'", name->project, name->label);
 }
 
+/* Of the columns run_id, updated_at and tag; `created`, when not NULL, is the fourth. */
 static adv_code read_baseline(struct adv_db *db, const char *sql, struct adv_values values,
-                              struct adv_baseline *baseline, bool *found, adv_err *err)
+                              struct adv_baseline *baseline, bool *found, bool *created, adv_err *err)
 {
     struct adv_rows rows;
     adv_code code = adv_db_run(db, sql, values, &rows, err);
@@ -24,6 +25,7 @@ static adv_code read_baseline(struct adv_db *db, const char *sql, struct adv_val
         (void)snprintf(baseline->run_id, sizeof baseline->run_id, "%s", adv_rows_text(&rows, 0, 0));
         (void)snprintf(baseline->updated_at, sizeof baseline->updated_at, "%s", adv_rows_text(&rows, 0, 1));
         (void)snprintf(baseline->tag, sizeof baseline->tag, "%s", adv_rows_text(&rows, 0, 2));
+        if (created) *created = adv_rows_true(&rows, 0, 3);
     }
     adv_rows_free(&rows);
     return ADV_OK;
@@ -36,7 +38,8 @@ adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_nam
         "SELECT run_id, to_char(updated_at" ADV_AS_TIME ", to_char(updated_at" AS_TAG " FROM baselines "
         "WHERE project = $1 AND label = $2";
     bool found = false;
-    adv_code code = read_baseline(db, sql, ADV_VALUES(name->project, name->label), baseline, &found, err);
+    adv_code code =
+        read_baseline(db, sql, ADV_VALUES(name->project, name->label), baseline, &found, NULL, err);
     baseline->pinned = true;
     return code || found ? code : no_baseline(name, err);
 }
@@ -56,8 +59,8 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
         return code;
     }
     bool found = false;
-    code =
-        read_baseline(db, sql, ADV_VALUES(name->project, name->label, candidate_id), baseline, &found, err);
+    code = read_baseline(db, sql, ADV_VALUES(name->project, name->label, candidate_id), baseline, &found,
+                         NULL, err);
     baseline->pinned = false;
     return code || found ? code : no_baseline(name, err);
 }
@@ -90,16 +93,17 @@ static adv_code check_run(struct adv_db *db, const char *project, const char *ru
 }
 
 #define NOTED                                                                                                \
-    " RETURNING project, label, run_id, xmax = 0 AS created), noted AS (INSERT INTO baseline_history "       \
-    "(project, label, run_id, changed_by) SELECT project, label, run_id, $4 FROM put) SELECT created FROM "  \
-    "put"
+    " RETURNING project, label, run_id, updated_at, xmax = 0 AS created), noted AS (INSERT INTO "            \
+    "baseline_history (project, label, run_id, changed_by) SELECT project, label, run_id, $4 FROM put) "     \
+    "SELECT run_id, to_char(updated_at" ADV_AS_TIME ", to_char(updated_at" AS_TAG ", created FROM put"
 #define INSERTED                                                                                             \
     "WITH put AS (INSERT INTO baselines (project, label, run_id, updated_at) SELECT $1, $2, id, "            \
     "clock_timestamp() FROM runs WHERE id = $3::uuid AND deleted_at IS NULL ON CONFLICT (project, label) "   \
     "DO "
 
 adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_name *name, const char *run_id,
-                                const struct adv_baseline_condition *condition, bool *created, adv_err *err)
+                                const struct adv_baseline_condition *condition, struct adv_baseline *baseline,
+                                bool *created, adv_err *err)
 {
     /* Of these rows, those that were inserted and not updated have an xmax of 0. */
     static const char always[] =
@@ -115,13 +119,11 @@ adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_nam
     struct adv_values values =
         ADV_VALUES(name->project, name->label, run_id, condition->maker, condition->tags);
     values.count -= !condition->must_exist;
-    struct adv_rows rows;
-    code = adv_db_run(db, sql, values, &rows, err);
-    if (code) return code;
-    bool done = rows.count > 0;
-    if (done) *created = !condition->must_exist && adv_rows_true(&rows, 0, 0);
-    adv_rows_free(&rows);
-    if (done) return ADV_OK;
+    bool done = false;
+    code = read_baseline(db, sql, values, baseline, &done, created, err);
+    baseline->pinned = true;
+    *created = *created && !condition->must_exist;
+    if (code || done) return code;
     if (condition->must_exist || condition->must_be_new) return adv_store_refuse_match("baseline", err);
     return adv_err_add(err, ADV_E_NOT_FOUND, "/run_id", NULL, "there is no run '%.64s'", run_id);
 }

@@ -40,12 +40,12 @@ ADV_MUST_CHECK adv_code adv_store_baseline_find(struct adv_db *db, const struct 
                                                 const char *candidate_id, struct adv_baseline *baseline,
                                                 adv_err *err);
 
-/* Sets a run. `created`: there was none before. ADV_E_NOT_FOUND when there is no such run; ADV_E_INVALID when
- * it cannot be a baseline of this project; ADV_E_PRECONDITION. */
+/* Sets a run; `baseline` is what was set. `created`: there was none before. ADV_E_NOT_FOUND when there is no
+ * such run; ADV_E_INVALID when it cannot be a baseline of this project; ADV_E_PRECONDITION. */
 ADV_MUST_CHECK adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_name *name,
                                                const char *run_id,
-                                               const struct adv_baseline_condition *condition, bool *created,
-                                               adv_err *err);
+                                               const struct adv_baseline_condition *condition,
+                                               struct adv_baseline *baseline, bool *created, adv_err *err);
 
 /* ADV_E_NOT_FOUND, ADV_E_PRECONDITION. */
 ADV_MUST_CHECK adv_code adv_store_baseline_delete(struct adv_db *db, const struct adv_baseline_name *name,

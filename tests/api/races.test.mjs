@@ -128,3 +128,15 @@ test('calibrations that are put in force at the same moment follow each other', 
   for (const answer of await meeting(lock, () => [act(daemon, last, 'activate'), act(other, last, 'activate')], 2)) await json(answer);
   assert.equal(Number(history()), rows + 1, 'the same one is put in force once');
 });
+
+test('who sets a baseline is told what he has set, with its tag', async () => {
+  const ids = await Promise.all(Array.from({ length: 6 }, () => stored({ project: 'set' })));
+  const path = '/v1/baselines/set/main';
+  for (let i = 0; i < 15; i++) {
+    const answers = await Promise.all(ids.map((id, at) => change(at % 2 ? daemon : other, 'PUT', path, { run_id: id })));
+    assert.deepEqual(await Promise.all(answers.map(async (answer) => (await answer.json()).run_id)), ids);
+    assert.equal(new Set(answers.map((answer) => answer.headers.get('etag'))).size, ids.length);
+    assert.equal(answers.filter((answer) => answer.status === 201).length, 1);
+    await change(daemon, 'DELETE', path);
+  }
+});

@@ -23,12 +23,9 @@ static adv_code read_whole(const struct adv_exchange *exchange, const char *name
                            adv_err *err)
 {
     const char *text = adv_exchange_query(exchange, name);
-    char *end = NULL;
-    const long number = text ? strtol(text, &end, 10) : *value;
-    if (text && (end == text || *end || number < 1 || number > most))
+    if (text && (!adv_text_whole(text, most, value) || *value < 1))
         return adv_err_add(err, ADV_E_BAD_REQUEST, ADV_AT("/query", name), NULL,
                            "%s is a whole number from 1 to %d", name, most);
-    *value = (int)number;
     return ADV_OK;
 }
 

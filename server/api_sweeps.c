@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,9 +225,8 @@ adv_code adv_api_sweep_events(struct adv_exchange *exchange, adv_err *err)
 {
     const char *last = exchange->headers[ADV_HEADER_LAST_EVENT_ID];
     const bool ended = last && strcmp(last, LAST_EVENT) == 0;
-    char *end = NULL;
-    const long after = last && !ended ? strtol(last, &end, 10) : 0;
-    if (end && (*end != '\0' || after < 0 || end == last))
+    int after = 0;
+    if (last && !ended && !adv_text_whole(last, INT_MAX, &after))
         return adv_err_add(err, ADV_E_BAD_REQUEST, "/headers/Last-Event-ID",
                            "send the id of the last event back", "there is no such event");
     struct adv_text events = adv_text_empty(SWEEP_LIMIT_BYTES);

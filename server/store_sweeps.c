@@ -105,10 +105,9 @@ adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *ite
     static const char sql[] = "SELECT json_build_object('sweep_id', i.sweep_id, " ITEM_MEMBERS
                               ", 'request', i.request, 'response', i.response, 'problem', i.problem) FROM "
                               "sweep_items i WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
-    char *end = NULL;
-    const long number = strtol(item, &end, 10);
+    int number = 0;
     if (!adv_uuid_valid(id)) return adv_db_not_found(&sweep, id, err);
-    adv_code code = *end || number < 0 || number > 1000000
+    adv_code code = !adv_text_whole(item, 1000000, &number)
                         ? ADV_E_NOT_FOUND
                         : adv_db_print(db, sql, ADV_VALUES(id, item), json, err);
     if (code == ADV_E_NOT_FOUND && err->count == 0)

@@ -119,6 +119,20 @@ bool adv_text_has_control(const char *text)
     return false;
 }
 
+bool adv_text_whole(const char *text, int most, int *number)
+{
+    int64_t value = 0;
+    const size_t length = strlen(text);
+    if (length < 1 || length > 10 || (*text == '0' && length > 1)) return false;
+    for (const char *at = text; *at; at++) {
+        if (*at < '0' || *at > '9') return false;
+        value = value * 10 + (*at - '0');
+    }
+    if (value > most) return false;
+    *number = (int)value;
+    return true;
+}
+
 const char *adv_text_nearest(const char *wanted, const char *const *names, int count)
 {
     int cap = (int)(strlen(wanted) / 3) + 1;

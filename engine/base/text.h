@@ -41,6 +41,10 @@ static inline bool adv_text_same(const char *a, const char *b)
  * line and paragraph separators, those that turn the direction of what follows, U+FFFE and U+FFFF. */
 bool adv_text_has_control(const char *text);
 
+/* Reads a whole number from 0 to `most` that is written in digits and nothing else: no sign, blank or leading
+ * zero. */
+bool adv_text_whole(const char *text, int most, int *number);
+
 /* Defines the function that gives the values of an enumeration their names, which are listed in its order. */
 #define ADV_NAMES(function, type, ...)                                                                       \
     const char *function(type value)                                                                         \

@@ -44,15 +44,28 @@ adv_code adv_decode_proof_request(const char *json, size_t json_bytes, struct ad
 #define MOST_BYTES        1e15
 #define LEAST             1e-9
 
+/* Whether a text begins like the shape, whose d's are digits; where it goes on then, else NULL. */
+static const char *after_shape(const char *text, const char *shape)
+{
+    for (; *shape; shape++, text++)
+        if (*shape == 'd' ? *text < '0' || *text > '9' : *text != *shape) return NULL;
+    return text;
+}
+
 bool adv_looks_like_time(const char *text)
 {
-    static const char shape[] = "dddd-dd-dd";
-    for (int i = 0; shape[i]; i++) {
-        bool digit = text[i] >= '0' && text[i] <= '9';
-        if (shape[i] == 'd' ? !digit : text[i] != shape[i]) return false;
+    const char *at = after_shape(text, "dddd-dd-dd"), *next;
+    if (!at || !*at) return at != NULL;
+    at = after_shape(at, "Tdd:dd");
+    if (at && (next = after_shape(at, ":dd"))) {
+        at = next;
+        if ((next = after_shape(at, ".d"))) at = next + strspn(next, "0123456789");
     }
-    return text[10] == '\0' ||
-           (text[10] == 'T' && strspn(text + 11, "0123456789:.+-Z") == strlen(text + 11) && text[11]);
+    if (!at || !*at || strcmp(at, "Z") == 0) return at != NULL;
+    if (*at != '+' && *at != '-') return false;
+    at = after_shape(at + 1, "dd");
+    if (at && (next = after_shape(at, *at == ':' ? ":dd" : "dd"))) at = next;
+    return at && !*at;
 }
 
 static void take_text(const json_t *root, const char *member, char *text, size_t size, adv_err *err)

@@ -32,5 +32,6 @@ ADV_MUST_CHECK adv_code adv_decode_measured(const char *json, size_t json_bytes,
 ADV_MUST_CHECK adv_code adv_decode_measured_plan(const char *response_json, size_t response_bytes, int rank,
                                                  struct adv_measured_plan *plan, adv_err *err);
 
-/* 2026-11-21 or 2026-11-21T05:00:00Z (fractions and offsets are fine) by its looks; not the calendar. */
+/* 2026-11-21 or 2026-11-21T05:00:00Z by its looks, not the calendar; seconds may be left out or have a
+ * fraction, and the place of Z have an offset: +01:00, -0930, +02. */
 bool adv_looks_like_time(const char *text);

@@ -88,7 +88,8 @@ test('runs are filtered by project, label, model, chip, kind and time', async ()
 });
 
 test('filters that cannot be read are refused', async () => {
-  for (const query of ['limit=0', 'limit=201', 'limit=x', 'cursor=x', 'since=yesterday', 'since=2026-13-40', 'since=2026-01-01T99:00:00Z', 'kind=tune', 'colour=red'])
+  for (const query of ['limit=0', 'limit=201', 'limit=x', 'limit=%2B5', 'limit=%205', 'limit=05', 'limit=5.0', 'limit=4294967297',
+     'cursor=x', 'since=yesterday', 'since=2026-13-40', 'since=2026-01-01T99:00:00Z', 'kind=tune', 'colour=red'])
     await problem(assert, await daemon.fetch(`/v1/runs?${query}`), 400, 'bad-request');
 });
 
@@ -305,7 +306,10 @@ test('a measurement that cannot be is refused, every fault at once', async () =>
   const faults = await problem(assert, await measure(run.run_id, { step_time_s: -1, source: '', speed: 3 }), 422, 'invalid-request');
   assert.deepEqual(faults.errors.map((error) => error.pointer).sort(), ['/at', '/source', '/speed', '/step_time_s']);
   const body = { step_time_s: 1, source: 's', at: AT };
-  await problem(assert, await measure(run.run_id, { ...body, at: '2026-02-31' }), 422, 'invalid-request');
+  for (const at of ['2026-02-31', '2026-11-20T10:00:00Z+1', '2026-11-20T10', '2026-11-20T', '2026-11-20 10:00', '2026-11-20T10:00:00.Z', '2026-11-20T10:00:00+', '2026-11-20T10:00:00+1', '2026-11-20T10:00Zx', '2026-11-20T-10:00'])
+    assert.equal((await problem(assert, await measure(run.run_id, { ...body, at }), 422, 'invalid-request')).errors[0].pointer, '/at', at);
+  for (const at of ['2026-11-20', '2026-11-20T10:00', '2026-11-20T10:01:00.25', '2026-11-20T10:02Z', '2026-11-20T10:03:00.123456+05:30', '2026-11-20T10:04:00-0930', '2026-11-20T10:05:00+02'])
+    assert.equal((await measure(run.run_id, { ...body, step_time_s: run.step_time_s, at })).status, 201, at);
   await problem(assert, await measure(run.run_id, { ...body, tokens_per_s_per_chip: 1 }), 422, 'invalid-request');
   await problem(assert, await measure(run.run_id, body, '?rank=2'), 404, 'not-found');
   await problem(assert, await measure('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072', body), 404, 'not-found');

@@ -121,7 +121,10 @@ test('events tell each item once, also to a client that was away in the middle',
   assert.equal(items.length, 300);
   assert.equal(new Set(items).size, 300);
   assert.deepEqual([all.at(-1).event, all.at(-1).done_count], ['done', 300]);
-  await problem(assert, await daemon.fetch(`${path}/events`, { headers: { 'Last-Event-ID': 'x' } }), 400, 'bad-request');
+  for (const id of ['x', '+1', '-1', '01', '1e3', '99999999999999999999'])
+    await problem(assert, await daemon.fetch(`${path}/events`, { headers: { 'Last-Event-ID': id } }), 400, 'bad-request');
+  for (const item of ['00', '+0', '-0', '%200', '300'])
+    await problem(assert, await daemon.fetch(`${path}/items/${item}`), 404, 'not-found');
 });
 
 test('a cancelled sweep stops at once, keeps what is done, and says so', async () => {

@@ -252,6 +252,8 @@ schema|DROP INDEX runs_model_by_step_time_s
 schema|ALTER TABLE measurements DROP CONSTRAINT measurements_run_id_fkey
 constraints|ALTER TABLE tokens DROP CONSTRAINT tokens_sha256_check
 constraints|DROP TRIGGER runs_immutable ON runs
+constraints|DROP TRIGGER verifications_of_runs_there ON verifications
+functions|DROP TRIGGER sweeps_take_key ON sweeps
 projects|ALTER POLICY by_project ON measurements USING (true)
 projects|ALTER TABLE calibrations DISABLE ROW LEVEL SECURITY
 roles|GRANT SELECT ON tokens TO tpu_advisor_project

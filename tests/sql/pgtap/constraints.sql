@@ -59,6 +59,13 @@ SELECT throws_ok(s, '23001', 'the audit is only added to', 'the audit stays: ' |
 SELECT throws_ok($$INSERT INTO measurements (id, run_id, source, measured_at, measured_step_time_s, step_time_s, step_time_low_s, step_time_high_s, hbm_bytes_per_device)
     SELECT gen_random_uuid(), pg_temp.id(99), 's', now(), 1, 1, 1, 1, 1$$, '23503', NULL, 'a measurement is of a run that is there');
 SELECT pg_temp.add_measurement(1);
+UPDATE measurements SET log_sha256 = repeat('a', 64);
+SELECT throws_ok($$INSERT INTO measurements (id, run_id, source, measured_at, measured_step_time_s, step_time_s, step_time_low_s, step_time_high_s, hbm_bytes_per_device, log_sha256)
+    SELECT gen_random_uuid(), run_id, source, now(), 1, 1, 1, 1, 1, log_sha256 FROM measurements$$, '23505', NULL, 'a log is one measurement');
+UPDATE runs SET deleted_at = now() WHERE id = pg_temp.id(1);
+SELECT throws_ok($$SELECT pg_temp.add_measurement(1)$$, '23503', 'there is no such run', 'a deleted run is measured no more');
+SELECT throws_ok($$INSERT INTO verifications (id, run_id, mode) VALUES (gen_random_uuid(), pg_temp.id(1), 'assign')$$, '23503', 'there is no such run', 'nor verified');
+UPDATE runs SET deleted_at = NULL WHERE id = pg_temp.id(1);
 SELECT throws_ok('SELECT pg_temp.add_measurement(1)', '23505', NULL, 'one measurement is stored once');
 INSERT INTO baselines (project, label, run_id) SELECT 'alpha', 'main', pg_temp.id(1);
 SELECT throws_ok('DELETE FROM runs', '23503', NULL, 'a baseline keeps its run');

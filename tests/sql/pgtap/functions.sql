@@ -34,6 +34,23 @@ SELECT results_eq('SELECT state, failed_count, ended_at IS NOT NULL FROM sweeps 
 SELECT results_eq('SELECT array_agg(event ORDER BY event) FROM sweep_items WHERE sweep_id = pg_temp.id(1) AND event IS NOT NULL', 'VALUES (ARRAY[1, 2]::bigint[])',
     'events are numbered without a gap');
 
+-- --- keys ------------------------------------------------------------------------------------------------------
+SELECT pg_temp.add_run(91, 'alpha');
+INSERT INTO idempotency_keys (principal, key, body_sha256, run_id) VALUES ('one', 'of a run', repeat('0', 64), pg_temp.id(91)), ('one', 'old', repeat('0', 64), pg_temp.id(91));
+UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = 'old';
+INSERT INTO sweeps (id, kind, items_count, created_by, idempotency_key, body_sha256)
+    SELECT pg_temp.id(91 + n), 'estimate', 1, p, k, repeat('0', 64) FROM (VALUES (1, 'one', 'of a sweep'), (2, 'one', 'of a run'), (3, 'two', 'of a run'), (4, 'one', 'old')) v (n, p, k);
+SELECT set_eq('SELECT created_by, idempotency_key FROM sweeps WHERE idempotency_key IS NOT NULL',
+    $$VALUES ('one', 'of a sweep'), ('two', 'of a run'), ('one', 'old')$$, 'a key that a run has stored makes no sweep, for a day, of the same token');
+INSERT INTO idempotency_keys (principal, key, body_sha256, run_id)
+    SELECT p, 'of a sweep', repeat('0', 64), pg_temp.id(91) FROM unnest(ARRAY['one', 'two']) p;
+SELECT set_eq($$SELECT principal FROM idempotency_keys WHERE key = 'of a sweep'$$, ARRAY['two'], 'nor a key of a sweep a run');
+UPDATE sweeps SET created_at = now() - interval '25 hours' WHERE idempotency_key = 'of a sweep';
+INSERT INTO idempotency_keys (principal, key, body_sha256, run_id) VALUES ('one', 'of a sweep', repeat('0', 64), pg_temp.id(91));
+SELECT is((SELECT count(*)::integer FROM idempotency_keys WHERE key = 'of a sweep'), 2, 'for a day');
+DELETE FROM sweeps WHERE idempotency_key IS NOT NULL;
+DELETE FROM runs WHERE id = pg_temp.id(91);
+
 -- --- ids, tags, words ------------------------------------------------------------------------------------------
 SELECT matches(uuid_v7()::text, '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$', 'an id is a UUID version 7');
 SELECT cmp_ok(abs(('x' || lpad(translate(left(uuid_v7()::text, 13), '-', ''), 16, '0'))::bit(64)::bigint - extract(epoch FROM clock_timestamp()) * 1000)::integer,

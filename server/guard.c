@@ -50,6 +50,24 @@ static void read_content_length(struct adv_guard *guard, const char *value)
     guard->content_length_bytes = bytes;
 }
 
+static void read_single(struct adv_guard *guard, const char *name)
+{
+#define ROW(text)                                                                                            \
+    {                                                                                                        \
+        text, "more than one " text                                                                          \
+    }
+    static const struct {
+        const char *name, *reason;
+    } singles[] = {ROW("Authorization"), ROW("Content-Type"),    ROW("Idempotency-Key"), ROW("Last-Event-ID"),
+                   ROW("Origin"),        ROW("Request-Timeout"), ROW("Sec-Fetch-Site")};
+#undef ROW
+    for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {
+        if (strcasecmp(name, singles[i].name) != 0) continue;
+        if (guard->singles & 1u << i) refuse(guard, singles[i].reason);
+        guard->singles |= 1u << i;
+    }
+}
+
 void adv_guard_header(struct adv_guard *guard, const char *name, const char *value)
 {
     if (!adv_guard_is_token(name, strlen(name)))
@@ -67,6 +85,8 @@ void adv_guard_header(struct adv_guard *guard, const char *name, const char *val
             refuse(guard, "the only Transfer-Encoding understood is chunked");
     } else if (strcasecmp(name, "Host") == 0) {
         if (guard->host_count++) refuse(guard, "more than one Host");
+    } else {
+        read_single(guard, name);
     }
 }
 

@@ -3,7 +3,7 @@
  *
  * The HTTP library (0.9.75) accepts Content-Length beside Transfer-Encoding, two Content-Lengths, blanks in
  * header names or the target and requests without Host; a proxy in front may not. RFC 9112,
- * sections 3.2, 5.1, 6.1 and 6.3.
+ * sections 3.2, 5.1, 6.1 and 6.3. Nor is a header that says one thing taken twice: the two may differ.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 
 struct adv_guard {
     int content_length_count, transfer_encoding_count, host_count;
+    unsigned singles;             /* a bit for each of the other headers that come once, and came */
     int64_t content_length_bytes; /* -1 = none */
     int64_t head_bytes;           /* of the fields seen so far; after adv_guard_finish with the target */
     bool chunked;

@@ -55,35 +55,46 @@ static bool text_is_valid(const struct adv_exchange *exchange)
 static const char *const header_names[] = {ADV_HEADER_TABLE(NAME)};
 #undef NAME
 
-static enum MHD_Result count_trace(void *closure, enum MHD_ValueKind kind, const char *name,
+struct header_copy {
+    struct adv_exchange *exchange;
+    size_t head_bytes;              /* more than all of a header's fields together */
+    char *joined[ADV_HEADER_COUNT]; /* of a header that came in several, as many bytes */
+    bool lost;                      /* memory is exhausted */
+};
+
+/* A header that comes in several fields is one list (RFC 9110, 5.3); those that are none came once, or the
+ * guard refuses the request. */
+static enum MHD_Result take_header(void *closure, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
 {
+    struct header_copy *copy = closure;
+    struct adv_exchange *exchange = copy->exchange;
     (void)kind;
-    (void)value;
-    int *count = closure;
-    *count += strcasecmp(name, header_names[ADV_HEADER_TRACEPARENT]) == 0;
-    return MHD_YES;
-}
-
-/* Of two traceparents neither is believed: a request has one parent (W3C Trace Context). */
-static void read_trace(struct request *request)
-{
-    struct adv_exchange *exchange = &request->exchange;
-    int count = 0;
-    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_trace, &count);
-    adv_trace_read(count == 1 ? exchange->headers[ADV_HEADER_TRACEPARENT] : NULL, &exchange->trace);
-}
-
-static void copy_headers(struct request *request)
-{
-    struct adv_exchange *exchange = &request->exchange;
-    for (int i = 0; i < ADV_HEADER_COUNT; i++) {
-        const char *value =
-            MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, header_names[i]);
-        if (value) exchange->headers[i] = adv_arena_copy(&exchange->arena, value);
+    int i = 0;
+    while (i < ADV_HEADER_COUNT && strcasecmp(name, header_names[i]) != 0) i++;
+    if (i == ADV_HEADER_COUNT) return MHD_YES;
+    if (!value) value = "";
+    if (!exchange->headers[i]) {
+        exchange->headers[i] = adv_arena_copy(&exchange->arena, value);
+    } else {
+        if (!copy->joined[i] && (copy->joined[i] = adv_arena_alloc(&exchange->arena, copy->head_bytes)))
+            adv_append(copy->joined[i], copy->head_bytes, "%s", exchange->headers[i]);
+        if (copy->joined[i]) adv_append(copy->joined[i], copy->head_bytes, ", %s", value);
+        exchange->headers[i] = copy->joined[i];
     }
-    read_trace(request);
+    copy->lost = copy->lost || !exchange->headers[i];
+    return copy->lost ? MHD_NO : MHD_YES;
+}
+
+/* Of two traceparents, which make none, neither is believed: a request has one parent (W3C Trace Context). */
+static bool copy_headers(struct request *request, const struct adv_guard *guard)
+{
+    struct adv_exchange *exchange = &request->exchange;
+    struct header_copy copy = {.exchange = exchange, .head_bytes = (size_t)guard->head_bytes + 1};
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, take_header, &copy);
+    adv_trace_read(exchange->headers[ADV_HEADER_TRACEPARENT], &exchange->trace);
     adv_request_id_choose(exchange->headers[ADV_HEADER_REQUEST_ID], exchange->request_id);
+    return !copy.lost;
 }
 
 /* ---- how often an address or a token may ask ---- */
@@ -290,8 +301,7 @@ static enum MHD_Result on_headers(struct request *request, const char *path, con
     if (!adv_raw_guard_has_seen(request->patience.socket)) refusal = "the connection's bytes are not guarded";
     exchange->method = adv_arena_copy(&exchange->arena, method);
     exchange->path = adv_arena_copy(&exchange->arena, path);
-    if (!exchange->method || !exchange->path) return MHD_NO;
-    copy_headers(request);
+    if (!exchange->method || !exchange->path || !copy_headers(request, &guard)) return MHD_NO;
     (void)MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, take_query, exchange);
     request->content_length_bytes = guard.content_length_bytes;
     request->stage = ADV_STAGE_BODY;

@@ -24,6 +24,11 @@ const refused = {
   'a blank in a header name': 'GET /livez HTTP/1.1\r\nHost: x\r\nBad Name: 1\r\n\r\n',
   'no Host': 'GET /livez HTTP/1.1\r\n\r\n',
   'two Hosts': 'GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+  'two tokens': 'GET /livez HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n\r\n',
+  'two types of a body': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}`,
+  'two keys': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 2\r\n\r\n{}`,
+  'two timeouts': 'GET /livez HTTP/1.1\r\nHost: x\r\nRequest-Timeout: 5\r\nRequest-Timeout: 6\r\n\r\n',
+  'two origins': 'GET /livez HTTP/1.1\r\nHost: x\r\nOrigin: null\r\nOrigin: http://x\r\n\r\n',
   'a method that is no token': 'G@T /livez HTTP/1.1\r\nHost: x\r\n\r\n',
   'an unknown Transfer-Encoding': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
   'two Transfer-Encodings': `POST /v1/estimate HTTP/1.1\r\nHost: x\r\n${json}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
@@ -121,6 +126,16 @@ test('proper bodies of every form are read, whole and in pieces', async () => {
   }
   await until('all four', () => [...text.matchAll(/HTTP\/1\.1 200/g)].length === 4);
   slow.destroy();
+});
+
+test('a list may come in several fields', async () => {
+  const tag = /ETag: ("[^"]*")/.exec((await raw(daemon.port, 'GET /v1/catalog/chips HTTP/1.1\r\nHost: x\r\n\r\n', { answers: 1 })).text)[1];
+  for (const tags of [[tag, '"other"'], ['"other"', tag], ['"a", "b"', '"c"', tag]]) {
+    const fields = tags.map((one) => `If-None-Match: ${one}\r\n`).join('');
+    assert.deepEqual((await raw(daemon.port, `GET /v1/catalog/chips HTTP/1.1\r\nHost: x\r\n${fields}\r\n`, { answers: 1 })).statuses, [304], fields);
+  }
+  const accepts = 'Accept: text/html\r\nAccept: application/json\r\n';
+  assert.deepEqual((await raw(daemon.port, `GET /v1/catalog/chips HTTP/1.1\r\nHost: x\r\n${accepts}\r\n`, { answers: 1 })).statuses, [200]);
 });
 
 test('two proper requests on one connection are both answered', async () => {

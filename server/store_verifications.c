@@ -11,6 +11,7 @@
 #include "server/store_runs.h"
 
 #define DIGEST_LIMIT_BYTES (2u * 1024u * 1024u)
+#define PLANS_LIMIT_BYTES  (16u * 1024u * 1024u) /* 100 plans of 20 KiB take 2 MiB */
 #define CREATED_AT         "to_char(v.created_at" ADV_AS_TIME
 
 /* The whole is running while a plan is, and queued while one is; it is cancelled when its last plans were. */
@@ -30,35 +31,27 @@ static void digest_of(const char *plan, bool whole, char digest[ADV_SHA256_HEX])
     adv_text_free(&text);
 }
 
-static adv_code queue_plan(struct adv_db *db, const char *id, const struct adv_verification_order *order,
-                           int rank, const struct adv_proof_plan *plan, adv_err *err)
-{
-    /* A word that is there already ends the plan where it begins. */
-    static const char sql[] =
-        "INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, predicted, "
-        "predicted_hbm_bytes_per_device, state, ended_at, verdict, compiled_hbm_bytes_per_device, result) "
-        "SELECT $1::uuid, $2::int, $3, $4, $5::json, ($5::json->>'hbm_bytes_per_device')::float8, CASE WHEN "
-        "k.result IS NULL THEN 'queued' ELSE 'done' END, CASE WHEN k.result IS NOT NULL THEN now() END, "
-        "k.verdict, k.compiled_hbm_bytes_per_device, k.result FROM (SELECT 1) one LEFT JOIN proofs k ON "
-        "k.plan_sha256 = $3 ON CONFLICT DO NOTHING";
-    char digest[ADV_SHA256_HEX];
-    digest_of(plan->plan, order->whole, digest);
-    return adv_db_run(db, sql, ADV_VALUES(id, ADV_INTEGER(rank), digest, plan->plan, plan->predicted), NULL,
-                      err);
-}
-
-static adv_code queue_plans(struct adv_db *db, const char *id, const struct adv_verification_order *order,
-                            adv_err *err)
+/* The plans of the order as a JSON array. */
+static adv_code list_plans(const struct adv_verification_order *order, struct adv_text *list, adv_err *err)
 {
     adv_code code = ADV_OK;
     int ranks_count = order->last_rank;
+    adv_text_init(list, PLANS_LIMIT_BYTES);
     for (int rank = order->first_rank; rank <= order->last_rank && rank <= ranks_count && !code; rank++) {
         struct adv_proof_plan plan;
+        char digest[ADV_SHA256_HEX];
         code = adv_proof_plan_read(order->response, strlen(order->response), rank, &plan, &ranks_count, err);
         if (code) break;
-        code = queue_plan(db, id, order, rank, &plan, err);
+        digest_of(plan.plan, order->whole, digest);
+        adv_text_format(list, "%s{\"rank\":%d", rank == order->first_rank ? "[" : ",", rank);
+        adv_json_text_string(list, "digest", digest);
+        adv_json_text_string(list, "plan", plan.plan);
+        adv_json_text_raw(list, "predicted", plan.predicted);
+        adv_text_append(list, "}");
         adv_proof_plan_free(&plan);
     }
+    adv_text_append(list, "]");
+    if (!code && list->overflow) code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the plans");
     return code;
 }
 
@@ -78,17 +71,26 @@ adv_code adv_verification_newest_id(struct adv_db *db, const char *run_id, char 
 adv_code adv_verification_create(struct adv_db *db, const struct adv_verification_order *order,
                                  char id[ADV_UUID_BYTES], adv_err *err)
 {
-    struct adv_proof_plan first;
-    int ranks_count = 0;
-    adv_code code = adv_proof_plan_read(order->response, strlen(order->response), order->first_rank, &first,
-                                        &ranks_count, err);
-    if (code) return code;
-    adv_proof_plan_free(&first);
+    /* A word that is there already ends the plan where it begins. */
+    static const char sql[] =
+        "WITH v AS (INSERT INTO verifications (id, run_id, mode, created_by) VALUES ($1::uuid, $2::uuid, $3, "
+        "$4) RETURNING id) INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, "
+        "predicted, predicted_hbm_bytes_per_device, state, ended_at, verdict, compiled_hbm_bytes_per_device, "
+        "result) SELECT v.id, (p ->> 'rank')::int, p ->> 'digest', p ->> 'plan', p -> 'predicted', (p #>> "
+        "'{predicted,hbm_bytes_per_device}')::float8, CASE WHEN k.result IS NULL THEN 'queued' ELSE 'done' "
+        "END, CASE WHEN k.result IS NOT NULL THEN now() END, k.verdict, k.compiled_hbm_bytes_per_device, "
+        "k.result FROM v CROSS JOIN json_array_elements($5::json) p LEFT JOIN proofs k ON k.plan_sha256 = p "
+        "->> 'digest'";
+    struct adv_text list;
+    adv_code code = list_plans(order, &list, err);
     adv_uuid_make(id);
-    code = adv_db_run(
-        db, "INSERT INTO verifications (id, run_id, mode, created_by) VALUES ($1::uuid, $2::uuid, $3, $4)",
-        ADV_VALUES(id, order->run_id, order->whole ? "whole" : "assign", order->principal), NULL, err);
-    return code ? adv_store_run_added(db, order->run_id, code, err) : queue_plans(db, id, order, err);
+    if (!code)
+        code = adv_db_run(
+            db, sql,
+            ADV_VALUES(id, order->run_id, order->whole ? "whole" : "assign", order->principal, list.data),
+            NULL, err);
+    adv_text_free(&list);
+    return adv_store_run_added(db, order->run_id, code, err);
 }
 
 /* One plan of the list, with the result and the prediction beside it where it is done. */

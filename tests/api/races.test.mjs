@@ -27,8 +27,9 @@ const json = async (response, status = 200) => {
 const runsOf = (project) => Number(sql(NAME, `SELECT count(*) FROM runs WHERE project = '${project}'`));
 const sweepEnds = (path) => until(`${path} ends`, async () => (await json(await daemon.fetch(path))).state === 'done');
 
-// Sends requests that come as far as `lock` lets them; it is given up when `waiting` of them stand before it.
-async function meeting(lock, send, waiting) {
+// Sends requests that come as far as `lock` lets them; it is given up when `waiting` of them stand before it. `seen` is what
+// `look` gave then.
+async function meeting(lock, send, waiting, look = 'SELECT') {
   const holder = spawn('psql', ['-XAtq', process.env.CLUSTER_URL.replace('/tpu_advisor?', `/${NAME}?`)], { stdio: ['pipe', 'pipe', 'inherit'] });
   holder.stdin.write(`BEGIN;\n${lock};\n\\echo held\n`);
   await once(holder.stdout, 'data');
@@ -36,8 +37,12 @@ async function meeting(lock, send, waiting) {
   holder.stdin.end(`DO $$ BEGIN FOR i IN 1..1000 LOOP
     EXIT WHEN (SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted) >= ${waiting};
     PERFORM pg_sleep(0.01);
-  END LOOP; END $$;\nCOMMIT;\n`);
-  return Promise.all(sent);
+  END LOOP; END $$;\n${look};\nCOMMIT;\n`);
+  let seen = '';
+  holder.stdout.on('data', (bytes) => { seen += bytes; });
+  const answers = await Promise.all(sent);
+  if (holder.exitCode === null) await once(holder, 'close');
+  return Object.assign(answers, { seen: seen.trim() });
 }
 
 test('one key stores one run when a request that waits and one that does not come at the same moment', async () => {
@@ -139,4 +144,13 @@ test('who sets a baseline is told what he has set, with its tag', async () => {
     assert.equal(answers.filter((answer) => answer.status === 201).length, 1);
     await change(daemon, 'DELETE', path);
   }
+});
+
+test('a verification is there with its plans, or not at all', async () => {
+  const id = await stored();
+  const made = await meeting('LOCK TABLE verification_plans IN EXCLUSIVE MODE', () => [daemon.post(`/v1/runs/${id}/verifications`, { rank: 1 })], 1,
+    `SELECT count(*) FROM verifications WHERE run_id = '${id}'`);
+  const { verification_id: verification } = await json(made[0], 202);
+  assert.equal(made.seen, '0');
+  assert.equal((await json(await daemon.fetch(`/v1/verifications/${verification}`))).results.length, 1);
 });

@@ -42,11 +42,15 @@ SELECT throws_ok(format('SELECT pg_temp.in_project(%L, %L)', 'alpha', s), '42501
     $$INSERT INTO checks (id, candidate_id, baseline_id, passed) SELECT gen_random_uuid(), pg_temp.id(2), pg_temp.id(2), true$$,
     $$INSERT INTO sweeps (id, project, kind, items_count) SELECT pg_temp.id(8), 'beta', 'estimate', 1$$,
     $$INSERT INTO sweep_items (sweep_id, item, request) SELECT pg_temp.id(20), 9, '{}'$$,
+    $$INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, predicted) SELECT pg_temp.id(2), 2, repeat('b', 64), 'p', '{}'$$,
     $$INSERT INTO calibrations (id, project, factors, fit) SELECT pg_temp.id(9), 'beta', '{}', '{}'$$,
     $$UPDATE baselines SET project = 'beta' WHERE project = 'alpha'$$]) s;
 SELECT lives_ok($$SELECT pg_temp.in_project('alpha', 'WITH s AS (INSERT INTO sweeps (id, project, kind, items_count)
     SELECT pg_temp.id(11), ''alpha'', ''estimate'', 1 RETURNING id), i AS (INSERT INTO sweep_items (sweep_id, item, request) SELECT id, 0, ''{}'' FROM s) SELECT 1')$$,
     'a sweep and its items are written by one statement');
+SELECT lives_ok($$SELECT pg_temp.in_project('alpha', 'WITH v AS (INSERT INTO verifications (id, run_id, mode) SELECT pg_temp.id(12), pg_temp.id(1), ''assign'' RETURNING id),
+    p AS (INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, predicted) SELECT id, 1, repeat(''b'', 64), ''p'', ''{}'' FROM v) SELECT 1')$$,
+    'as are a verification and its plans');
 
 -- Nobody is in a project by accident.
 SELECT is(pg_temp.as_role('tpu_advisor_project', '', $$SELECT count(*) FROM runs WHERE project <> ''$$), '0', 'without a project none is seen');

@@ -38,8 +38,8 @@ static bool is_flash(const struct adv_review *review)
 static bool tuned(struct adv_review *review, struct adv_plan *plan)
 {
     struct adv_tile_memo *memo = adv_tile_memo_create(model_of(review), review->input->cluster,
-                                                      review->input->constants, &review->arena);
-    if (memo) adv_tile_memo_apply(memo, plan);
+                                                      review->input->constants, NULL, &review->arena);
+    if (memo) (void)adv_tile_memo_apply(memo, plan);
     return memo != NULL;
 }
 

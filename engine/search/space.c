@@ -136,8 +136,31 @@ static bool begin(const struct adv_advise_request *request, const struct adv_con
                                !adv_request_pins(request, ADV_NAME_CUSTOM_MESH_AND_RULE);
     adv_plan_list_rules(ADV_RULES_OF_MESH, &space->mesh_rules);
     adv_plan_list_rules(ADV_RULES_OF_BATCH, &space->batch_rules);
-    space->tiles = adv_tile_memo_create(&request->model, &request->cluster, constants, arena);
+    adv_tile_pins_of(request, &space->base, &space->tile_pins);
+    space->tiles =
+        adv_tile_memo_create(&request->model, &request->cluster, constants, &space->tile_pins, arena);
     return space->tiles != NULL;
+}
+
+/* Of families with pinned tiles those whose kernels all compile, unless there are none: then the pins are
+ * taken at their word, and the answer warns. */
+static void prefer_what_compiles(struct adv_space *space, struct adv_arena *arena)
+{
+    int *places =
+        space->tile_pins.any ? adv_arena_array(arena, (size_t)space->families_count, sizeof *places) : NULL;
+    int kept = 0;
+    for (int i = 0; places && i < space->families_count; i++) {
+        struct adv_plan plan;
+        places[i] = adv_space_plan(space, &space->families[i], &plan) ? kept++ : -1;
+    }
+    if (kept == 0 || kept == space->families_count) return;
+    for (int i = 0; i < space->families_count; i++) {
+        struct adv_family *family = &space->families[i];
+        if (family->bounded_by >= 0) family->bounded_by = places[family->bounded_by];
+        if (places[i] >= 0) space->families[places[i]] = *family;
+    }
+    space->illegal += space->families_count - kept;
+    space->families_count = kept;
 }
 
 adv_code adv_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,
@@ -152,6 +175,7 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     code = adv_space_meshes(request, arena, &building->meshes);
     if (code == ADV_OK) walk_meshes(building, arena);
     if (code == ADV_OK) join(building, arena);
+    if (code == ADV_OK && !building->over) prefer_what_compiles(space, arena);
     if (code == ADV_E_TIMEOUT || building->over) return adv_budget_refuse(err);
     if (code == ADV_OK && (space->families_count > 0 || space->left_out == 0)) return ADV_OK;
     const bool system_has_none = code == ADV_E_MEMORY || (building->most > 0 && !space->families);

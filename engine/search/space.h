@@ -33,6 +33,7 @@ struct adv_space {
     bool fp8_through_tokamax; /* fp8_full takes tokamax's grouped matmuls: see space_plan.c */
     bool may_shard_experts;   /* over fsdp, where that halves what fp8_full gathers: see space_plan.c */
     struct adv_rule_list mesh_rules, batch_rules; /* ADV_RULES_OF_MESH, ADV_RULES_OF_BATCH */
+    struct adv_tile_pins tile_pins;
     struct adv_tile_memo *tiles;
     struct adv_family *families;
     int families_count;
@@ -49,8 +50,8 @@ ADV_MUST_CHECK adv_code adv_space_build(const struct adv_advise_request *request
                                         struct adv_space *space, adv_err *err);
 
 /* Writes the family's members, and tiles tuned for its shapes, into `plan` (a copy of the base; remat
- * untouched). */
-void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan);
+ * untouched). False: a kernel has no tile that compiles, or none that is legal with the pinned ones. */
+bool adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan);
 
 /* Its two steps: what all batches on one mesh have in common, into a copy of the base; then the batch, its
  * number format and the exchange of experts. */

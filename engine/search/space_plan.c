@@ -1,23 +1,22 @@
 #include "engine/search/space.h"
 
-#include <string.h>
-
-#include "engine/maxtext/changes.h"
 #include "engine/search/space_choices.h"
 #include "engine/spec/plan_rules.h"
 
 /* MaxText's default blocks of 512 must divide a context shard's queries; short shards get the largest that
  * does. Tuned tiles replace them, but only for families that get that far. */
-static void fit_blocks(struct adv_plan *plan)
+static void fit_blocks(const struct adv_tile_pins *pins, struct adv_plan *plan)
 {
     int64_t shards = plan->family.cp_strategy == ADV_CP_ULYSSES ? 1 : adv_plan_degree(plan, ADV_AXIS_CONTEXT);
     int64_t queries = plan->family.seq_len / shards;
     int block = 512;
     while (block > 128 && queries % block != 0) block /= 2;
-    if (block == 512 || queries < 1) return;
     if (queries % block != 0) block = (int)(queries < 512 ? queries : 512);
     const struct adv_splash_blocks blocks = {block, block, block, block, block, block, block, block};
-    plan->family.blocks[0] = plan->family.blocks[1] = blocks;
+    for (int local = 0; local < 2; local++) {
+        if ((block != 512 || pins->any) && queries >= 1) plan->family.blocks[local] = blocks;
+        if (pins->any) adv_tile_pins_set_blocks(&pins->blocks[local], &plan->family.blocks[local]);
+    }
 }
 
 void adv_space_write_mesh(const struct adv_space *space, const struct adv_family *family,
@@ -34,7 +33,7 @@ void adv_space_write_mesh(const struct adv_space *space, const struct adv_family
     if (adv_plan_keeps_order(plan, &space->request->model)) plan->family.cp_load_balance = false;
     plan->family.allow_split_physical_axes = plan->family.allow_split_physical_axes || family->split_axes;
     plan->family.two_stage_gather = family->two_stage_gather;
-    if (!space->request->tiles_pinned) fit_blocks(plan);
+    fit_blocks(&space->tile_pins, plan);
 }
 
 /* Experts that are sharded over fsdp by their number are quantised before they are gathered when the
@@ -72,32 +71,20 @@ void adv_space_write_batch(const struct adv_space *space, const struct adv_famil
     shard_experts(space, plan);
 }
 
-/* Tuned tiles, with the pinned ones put back and inner blocks cut to what then divides. Where that is not
- * legal, the tiles stay as MaxText has them. */
-static void tune_around_pins(const struct adv_space *space, struct adv_plan *plan)
+/* Tuned tiles. Where pins make them illegal, they stay as MaxText has them. */
+static bool tune_around_pins(const struct adv_space *space, struct adv_plan *plan)
 {
-    const struct adv_advise_request *request = space->request;
     struct adv_plan tuned = *plan;
-    adv_tile_memo_apply(space->tiles, &tuned);
-    for (int i = 0; i < request->pins_count; i++)
-        if (strstr(request->pins[i].key, "sa_") || strstr(request->pins[i].key, "_tile_"))
-            (void)adv_key_copy(request->pins[i].key, &space->base, &tuned);
-    for (int local = 0; local < 2; local++) {
-        struct adv_splash_blocks *blocks = &tuned.family.blocks[local];
-        if (blocks->block_kv % blocks->block_kv_compute != 0) blocks->block_kv_compute = blocks->block_kv;
-        if (blocks->block_kv_dkv % blocks->block_kv_dkv_compute != 0)
-            blocks->block_kv_dkv_compute = blocks->block_kv_dkv;
-    }
-    if (!adv_plan_broken_rule(&tuned, &request->model, &request->cluster)) *plan = tuned;
+    const bool all = adv_tile_memo_apply(space->tiles, &tuned);
+    if (adv_plan_broken_rule(&tuned, &space->request->model, &space->request->cluster)) return false;
+    *plan = tuned;
+    return all;
 }
 
-void adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
+bool adv_space_plan(const struct adv_space *space, const struct adv_family *family, struct adv_plan *plan)
 {
     *plan = space->base;
     adv_space_write_mesh(space, family, plan);
     adv_space_write_batch(space, family, plan);
-    if (space->request->tiles_pinned)
-        tune_around_pins(space, plan);
-    else
-        adv_tile_memo_apply(space->tiles, plan);
+    return space->tile_pins.any ? tune_around_pins(space, plan) : adv_tile_memo_apply(space->tiles, plan);
 }

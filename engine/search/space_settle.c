@@ -5,7 +5,8 @@
 #include "engine/rank/rank.h"
 #include "engine/search/space_choices.h"
 
-/* The step of the first family, all on the device, with `base`; INFINITY where that is not legal. */
+/* The step of the first family, all on the device, with `base`; INFINITY where that is not legal, or has no
+ * tiles that compile. */
 static double first_family_s(struct adv_space *space, const struct adv_remat_space *open,
                              struct adv_pricer *pricer, const struct adv_plan *base)
 {
@@ -13,9 +14,9 @@ static double first_family_s(struct adv_space *space, const struct adv_remat_spa
     struct adv_plan kept = space->base, plan;
     struct adv_estimate estimate;
     space->base = *base;
-    adv_space_plan(space, &space->families[0], &plan);
+    const bool compiles = adv_space_plan(space, &space->families[0], &plan);
     space->base = kept;
-    if (adv_plan_broken_rule(&plan, &request->model, &request->cluster)) return (double)INFINITY;
+    if (!compiles || adv_plan_broken_rule(&plan, &request->model, &request->cluster)) return (double)INFINITY;
     adv_remat_relax(open, &plan);
     bool priced = adv_price(pricer, &plan, &estimate);
     return priced ? adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate) : (double)INFINITY;

@@ -1,7 +1,9 @@
 #include "engine/search/space_tiles.h"
 
 #include "engine/base/units.h"
+#include "engine/kernel/family.h"
 #include "engine/kernel/tune.h"
+#include "engine/kernel/tune_space.h"
 #include "engine/kernel/vmem.h"
 
 #include <math.h>
@@ -43,6 +45,7 @@ struct adv_tile_memo {
     const struct adv_model *model;
     const struct adv_cluster *cluster;
     const struct adv_constants *constants;
+    struct adv_tile_pins pins;
     atomic_int attention_known, experts_known; /* rows before these are tuned and read without the lock */
     pthread_mutex_t lock;                      /* of all below */
     pthread_cond_t tuned;
@@ -52,13 +55,15 @@ struct adv_tile_memo {
 };
 
 struct adv_tile_memo *adv_tile_memo_create(const struct adv_model *model, const struct adv_cluster *cluster,
-                                           const struct adv_constants *constants, struct adv_arena *arena)
+                                           const struct adv_constants *constants,
+                                           const struct adv_tile_pins *pins, struct adv_arena *arena)
 {
     struct adv_tile_memo *memo = adv_arena_alloc(arena, sizeof *memo);
     if (!memo) return NULL;
     memo->model = model;
     memo->cluster = cluster;
     memo->constants = constants;
+    if (pins) memo->pins = *pins;
     (void)pthread_mutex_init(&memo->lock, NULL);
     (void)pthread_cond_init(&memo->tuned, NULL);
     return memo;
@@ -120,11 +125,49 @@ struct by_layout {
     struct adv_splash_blocks blocks[LAYOUTS];
 };
 
+static void keep_best(const struct adv_attention_tile *tile, const struct adv_kernel_time *time,
+                      struct by_layout *best)
+{
+    const int at = layout_index(tile);
+    if (!time->fits_vmem || (best->time_s[at] > 0 && best->time_s[at] <= time->time_s)) return;
+    best->time_s[at] = time->time_s;
+    best->blocks[at] = tile->blocks;
+}
+
+static bool has_any(const struct by_layout *best)
+{
+    bool any = false;
+    for (int i = 0; i < LAYOUTS; i++) any = any || best->time_s[i] > 0;
+    return any;
+}
+
+/* Of all tiles of the space with the pinned members put into them; of the wide space where those are too
+ * large. */
+static void tune_around_pins(const struct adv_tile_memo *memo, const struct adv_kernel_machine *machine,
+                             const struct adv_kernel_request *request, const struct adv_splash_blocks *pins,
+                             struct by_layout *best)
+{
+    struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX];
+    const struct adv_kernel_family *family = adv_kernel_family_of(request->kernel);
+    for (int wide = 0; wide < 2 && !has_any(best); wide++) {
+        const int count = family->list_tiles(machine, request, wide == 1, tiles);
+        for (int i = 0; i < count; i++) {
+            enum adv_layout *const layouts[3] = {&tiles[i].q_layout, &tiles[i].k_layout, &tiles[i].v_layout};
+            struct adv_kernel_time time;
+            for (int l = 0; l < 3; l++)
+                if (memo->pins.has_layout[l]) *layouts[l] = memo->pins.layout[l];
+            adv_tile_pins_set_blocks(pins, &tiles[i].blocks);
+            if (adv_splash_time(machine, request->kernel, &request->attention, &tiles[i],
+                                &request->attention_flags, &time, NULL) == ADV_OK)
+                keep_best(&tiles[i], &time, best);
+        }
+    }
+}
+
 static void tune(const struct adv_tile_memo *memo, enum adv_kernel kernel, const struct adv_layer *layer,
                  const struct attention_key *key, struct by_layout *best)
 {
     struct adv_kernel_machine machine = machine_of(memo, key->vmem_kib);
-    struct adv_attention_shape shape = shape_of(layer, key);
     struct adv_attention_flags flags = {
         .max_logit_constant = key->max_logit,
         .soft_cap = memo->model->attention_soft_cap > 0.0,
@@ -134,16 +177,15 @@ static void tune(const struct adv_tile_memo *memo, enum adv_kernel kernel, const
     struct adv_attention_tile tiles[LISTED];
     struct adv_kernel_time times[LISTED];
     const struct adv_kernel_request request = {
-        .kernel = kernel, .attention = shape, .attention_flags = flags};
+        .kernel = kernel, .attention = shape_of(layer, key), .attention_flags = flags};
     struct adv_ranking ranking = {.top_k = LISTED, .tiles = tiles, .times = times};
     *best = (struct by_layout){0};
-    if (adv_tune(&machine, &request, &ranking, NULL) != ADV_OK) return;
-    for (int i = 0; i < ranking.count; i++) {
-        int at = layout_index(&tiles[i]);
-        if (best->time_s[at] > 0 || !times[i].fits_vmem) continue;
-        best->time_s[at] = times[i].time_s;
-        best->blocks[at] = tiles[i].blocks;
+    if (memo->pins.any) {
+        tune_around_pins(memo, &machine, &request, &memo->pins.blocks[is_local(layer)], best);
+        return;
     }
+    if (adv_tune(&machine, &request, &ranking, NULL) != ADV_OK) return;
+    for (int i = 0; i < ranking.count; i++) keep_best(&tiles[i], &times[i], best);
 }
 
 /* Which kernels a training step runs, and which members of the blocks each one decides. */
@@ -251,7 +293,7 @@ static struct attention_row attention_row(struct adv_tile_memo *memo, const stru
     return own;
 }
 
-static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
+static bool apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     bool ulysses = plan->family.cp_strategy == ADV_CP_ULYSSES; /* sequences are whole while attention runs */
     int context = adv_plan_degree(plan, ADV_AXIS_CONTEXT);
@@ -269,12 +311,13 @@ static void apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
         plan->family.use_fused_bwd || plan->family.use_tokamax_splash,
     };
     const struct attention_row row = attention_row(memo, &key, plan);
-    if (!row.found) return;
+    if (!row.found) return false;
     plan->family.blocks[0] = row.blocks[0];
     plan->family.blocks[1] = row.blocks[1];
     plan->family.q_layout = row.q_layout;
     plan->family.k_layout = row.k_layout;
     plan->family.v_layout = row.v_layout;
+    return true;
 }
 
 static const struct adv_layer *expert_layer(const struct adv_model *model)
@@ -296,15 +339,64 @@ static struct adv_gmm_blocks named_tile(int matrix, int pass, const struct adv_g
     };
 }
 
+static struct adv_gmm_tile tile_named(int matrix, int pass, const struct adv_gmm_blocks *blocks)
+{
+    const struct adv_gmm_tile in_order = {blocks->batch_seq, blocks->embed_dim, blocks->mlp_dim, 2};
+    const struct adv_gmm_blocks there = named_tile(matrix, pass, &in_order);
+    return (struct adv_gmm_tile){blocks->batch_seq, there.embed_dim, there.mlp_dim, 2};
+}
+
+struct expert_best {
+    double time_s;
+    bool *found;
+    struct adv_gmm_blocks *blocks;
+};
+
+static void keep_if_best(const struct adv_kernel_machine *machine, const struct adv_kernel_request *request,
+                         int matrix, int pass, struct adv_gmm_tile *tile, struct expert_best *best)
+{
+    struct adv_kernel_time time;
+    tile->input_buffer_count = 2; /* MaxText has no key for more */
+    if (adv_gmm_time(machine, request->kernel, &request->gmm, tile, &time, NULL) ||
+        !adv_vmem_compiles(machine->chip, request->kernel, time.vmem_bytes, time.vmem_limit_bytes) ||
+        time.time_s >= best->time_s)
+        return;
+    best->time_s = time.time_s;
+    *best->found = true;
+    *best->blocks = named_tile(matrix, pass, tile);
+}
+
+static void tune_expert_pass(const struct adv_kernel_machine *machine,
+                             const struct adv_kernel_request *request, int matrix, int pass,
+                             const struct adv_gmm_blocks *pins, struct expert_best *best)
+{
+    enum { SHORT_LIST = 16 };
+    struct adv_gmm_tile tiles[ADV_GMM_SPACE_MAX];
+    struct adv_kernel_time times[SHORT_LIST];
+    struct adv_ranking ranking = {.top_k = SHORT_LIST, .tiles = tiles, .times = times};
+    if (!adv_tile_pins_gmm(pins)) {
+        if (adv_tune(machine, request, &ranking, NULL) != ADV_OK) return;
+    } else {
+        ranking.count = adv_kernel_family_of(request->kernel)->list_tiles(machine, request, false, tiles);
+    }
+    for (int i = 0; i < ranking.count; i++) {
+        struct adv_gmm_blocks blocks = named_tile(matrix, pass, &tiles[i]);
+        adv_tile_pins_set_gmm(pins, &blocks);
+        tiles[i] = tile_named(matrix, pass, &blocks);
+        keep_if_best(machine, request, matrix, pass, &tiles[i], best);
+    }
+}
+
 static void tune_experts(const struct adv_tile_memo *memo, struct expert_row *row)
 {
     struct adv_kernel_machine machine = machine_of(memo, row->key.vmem_kib);
     int64_t emb = memo->model->emb_dim, width = row->key.width;
     for (int matrix = 0; matrix < 2; matrix++) {
         for (int pass = 0; pass < ADV_GMM_PASSES; pass++) {
+            const struct adv_gmm_blocks *pins = &memo->pins.gmm_blocks[matrix][pass];
             int64_t in = matrix == 0 ? emb : width, out = matrix == 0 ? width : emb;
             struct adv_gmm_shape shape = {
-                .m = row->key.rows_per_group * TUNE_GROUPS,
+                .m = adv_round_up(row->key.rows_per_group * TUNE_GROUPS, adv_max_i(1, pins->batch_seq)),
                 .k = pass == ADV_GMM_DLHS ? out : in,
                 .n = pass == ADV_GMM_DLHS ? in : out,
                 .num_groups = TUNE_GROUPS,
@@ -315,26 +407,12 @@ static void tune_experts(const struct adv_tile_memo *memo, struct expert_row *ro
                 .out = ADV_FORMAT_BF16,
                 .version = row->key.version,
             };
-            enum { SHORT_LIST = 16 };
-            struct adv_gmm_tile tiles[SHORT_LIST];
-            struct adv_kernel_time times[SHORT_LIST];
             const bool transposed = pass == ADV_GMM_DRHS && shape.version == 1; /* as in cost/moe.c */
-            const enum adv_kernel kernel = transposed ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM;
-            const struct adv_kernel_request request = {.kernel = kernel, .gmm = shape};
-            struct adv_ranking ranking = {.top_k = SHORT_LIST, .tiles = tiles, .times = times};
-            if (adv_tune(&machine, &request, &ranking, NULL) != ADV_OK) continue;
-            double best_s = (double)INFINITY;
-            for (int i = 0; i < ranking.count; i++) {
-                struct adv_kernel_time time;
-                tiles[i].input_buffer_count = 2; /* MaxText has no key for more */
-                if (adv_gmm_time(&machine, kernel, &shape, &tiles[i], &time, NULL) ||
-                    !adv_vmem_compiles(machine.chip, kernel, time.vmem_bytes, time.vmem_limit_bytes) ||
-                    time.time_s >= best_s)
-                    continue;
-                best_s = time.time_s;
-                row->found[matrix][pass] = true;
-                row->blocks[matrix][pass] = named_tile(matrix, pass, &tiles[i]);
-            }
+            const struct adv_kernel_request request = {
+                .kernel = transposed ? ADV_KERNEL_TGMM : ADV_KERNEL_GMM, .gmm = shape};
+            struct expert_best best = {(double)INFINITY, &row->found[matrix][pass],
+                                       &row->blocks[matrix][pass]};
+            tune_expert_pass(&machine, &request, matrix, pass, pins, &best);
         }
     }
 }
@@ -397,11 +475,12 @@ static struct expert_row expert_row(struct adv_tile_memo *memo, const struct exp
     return own;
 }
 
-static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
+static bool apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     const struct adv_layer *layer = expert_layer(memo->model);
     bool fp8 = plan->family.quantization == ADV_QUANT_FP8_FULL;
-    if (!layer || !adv_plan_reads_expert_tiles(plan)) return;
+    bool all = true;
+    if (!layer || !adv_plan_reads_expert_tiles(plan)) return true;
     int tp = plan->family.ici[ADV_AXIS_TENSOR] * plan->family.ici[ADV_AXIS_TENSOR_SEQUENCE];
     double groups = adv_max(1, (double)layer->experts / plan->family.ici[ADV_AXIS_EXPERT]);
     double rows = adv_plan_expert_rows(plan, layer);
@@ -411,14 +490,20 @@ static void apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
         fp8 ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16,
     };
     const struct expert_row row = expert_row(memo, &key);
-    for (int matrix = 0; matrix < 2; matrix++)
-        for (int pass = 0; pass < ADV_GMM_PASSES; pass++)
-            if (row.found[matrix][pass]) plan->family.gmm_blocks[matrix][pass] = row.blocks[matrix][pass];
+    for (int i = 0; i < 2 * ADV_GMM_PASSES; i++) {
+        const int matrix = i / ADV_GMM_PASSES, pass = i % ADV_GMM_PASSES;
+        if (row.found[matrix][pass]) plan->family.gmm_blocks[matrix][pass] = row.blocks[matrix][pass];
+        all = all && row.found[matrix][pass];
+    }
     if (key.version == 1 && adv_plan_degree(plan, ADV_AXIS_EXPERT) == 1) cut_rows_evenly(rows, plan);
+    for (int i = 0; i < 2 * ADV_GMM_PASSES; i++)
+        adv_tile_pins_set_gmm(&memo->pins.gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES],
+                              &plan->family.gmm_blocks[i / ADV_GMM_PASSES][i % ADV_GMM_PASSES]);
+    return all;
 }
 
-void adv_tile_memo_apply(struct adv_tile_memo *memo, struct adv_plan *plan)
+bool adv_tile_memo_apply(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
-    if (plan->family.attention == ADV_ATTENTION_IMPL_FLASH) apply_attention(memo, plan);
-    apply_experts(memo, plan);
+    const bool attends = plan->family.attention != ADV_ATTENTION_IMPL_FLASH || apply_attention(memo, plan);
+    return apply_experts(memo, plan) && attends;
 }

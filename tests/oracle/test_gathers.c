@@ -136,7 +136,7 @@ static void no_gather_or_sharding_of_experts_beats_those_that_are_searched(void 
         /* as in every fp8 plan of the search */
         if (fixed_fp8) oracle.base.family.moe = ADV_MOE_TOKAMAX, oracle.base.family.use_qwix = true;
         oracle.tiles = adv_tile_memo_create(&fixture.request->model, &fixture.request->cluster,
-                                            fixture.constants, &fixture.arena);
+                                            fixture.constants, NULL, &fixture.arena);
         assert_non_null(oracle.tiles);
         enumerate(&oracle, sequences);
         two_stage += oracle.two_stage;

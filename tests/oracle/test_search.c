@@ -278,7 +278,7 @@ static void compare(bool narrow, int problems)
         memset(&oracle.scratch, 0, sizeof oracle.scratch);
         oracle.tiling_pinned = narrow ? 2 : 0;
         oracle.tiles = adv_tile_memo_create(&fixture.request->model, &fixture.request->cluster,
-                                            fixture.constants, &fixture.arena);
+                                            fixture.constants, NULL, &fixture.arena);
         assert_non_null(oracle.tiles);
         enumerate(&oracle, problem.sequences);
         check_answer(&oracle, &result);

@@ -1,6 +1,9 @@
 /* Pins only shrink the space: what a search finds with them, it must not miss without. */
 #include "tests/property/search_jobs.h"
 
+#include "engine/cost/estimate.h"
+#include "engine/explain/over_vmem.h"
+#include "engine/maxtext/changes.h"
 #include "engine/rank/rank.h"
 
 /* The ranking's metric of the best plan found; the first in the answer may be a simpler one that is tied. */
@@ -79,8 +82,80 @@ static void no_pin_makes_a_plan_better(void **state)
     }
 }
 
+#define GEMMA_NARROW                                                                                         \
+    JOB("gemma2-9b", "{\"chip\":\"v5e\",\"topology\":\"8x8\"}",                                              \
+        "{\"seq_len\":1024,\"global_batch_sequences\":1024}")
+#define OSS                                                                                                  \
+    JOB("gpt-oss-20b", "{\"chip\":\"v4\",\"topology\":\"4x4x4\"}",                                           \
+        "{\"seq_len\":2048,\"global_batch_sequences\":128}")
+#define GEMMA_SHARDED                                                                                        \
+    JOB("gemma-2b", "{\"chip\":\"v5e\",\"topology\":\"8x8\"}",                                               \
+        "{\"seq_len\":131072,\"global_batch_sequences\":8}")
+#define OLMO                                                                                                 \
+    JOB("olmo3-7b-pt", "{\"chip\":\"tpu7x\",\"topology\":\"2x2x4\"}",                                        \
+        "{\"seq_len\":2048,\"global_batch_sequences\":25}")
+#define LLAMA_7X                                                                                             \
+    JOB("llama3.1-8b", "{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\"}",                                        \
+        "{\"seq_len\":16384,\"global_batch_sequences\":128}")
+#define MIXTRAL                                                                                              \
+    JOB("mixtral-8x7b", "{\"chip\":\"v6e\",\"topology\":\"8x16\"}",                                          \
+        "{\"seq_len\":2048,\"global_batch_sequences\":128}")
+#define OSS_NARROW                                                                                           \
+    JOB("gpt-oss-20b", "{\"chip\":\"v5e\",\"topology\":\"8x8\"}",                                            \
+        "{\"seq_len\":1024,\"global_batch_sequences\":512}")
+
+/* Some members of the tiles, which other members have to make room for. */
+static const struct {
+    const char *job, *pins;
+} tiled[] = {
+    {GEMMA_NARROW, "\"sa_block_kv_compute\":1024"},
+    {OSS, "\"sa_block_kv_dkv\":128"},
+    {OLMO, "\"sa_block_kv_dkv\":2048"},
+    {LLAMA_7X, "\"sa_block_kv_dkv_compute\":2048,\"sa_block_kv_dkv\":4096,\"sa_block_q\":512"},
+    {LLAMA_7X, "\"sa_k_layout\":\"HEAD_DIM_MINOR\""},
+    {LLAMA_7X, "\"sa_q_layout\":\"SEQ_MINOR\",\"sa_block_q\":1024"},
+    {MIXTRAL, "\"wi_tile_drhs_batch_seq\":256,\"wo_tile_fwd_mlp_dim\":2048,\"wi_tile_dlhs_batch_seq\":2048"},
+    {OSS_NARROW, "\"wi_tile_fwd_batch_seq\":1024,\"wi_tile_dlhs_mlp_dim\":256"},
+    {GEMMA_SHARDED, "\"sa_block_q_dkv\":1024,\"sa_block_kv_dkv\":2048,\"sa_block_kv_dkv_compute\":256"},
+};
+
+static void pinned_tiles_stay_and_compile(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof tiled / sizeof *tiled; i++) {
+        static struct fixture fixture;
+        static struct adv_ledger ledger;
+        struct adv_search_result result;
+        struct adv_over_vmem over;
+        char text[1024];
+        snprintf(text, sizeof text, "%s,\"pins\":{%s}}", tiled[i].job, tiled[i].pins);
+        fixture_search(&fixture, text, &result);
+        const struct adv_advise_request *request = fixture.request;
+        if (result.found_count == 0) fail_msg("no plan with %s", tiled[i].pins);
+        for (int r = 0; r < result.found_count; r++) {
+            const struct adv_plan *plan = &result.found[r].plan;
+            const struct adv_estimate_input input = {.plan = plan,
+                                                     .model = &request->model,
+                                                     .cluster = &request->cluster,
+                                                     .constants = fixture.constants};
+            struct adv_estimate estimate;
+            for (int p = 0; p < request->pins_count; p++) {
+                struct adv_plan pinned = *plan;
+                (void)adv_key_copy(request->pins[p].key, &request->workload.base, &pinned);
+                if (memcmp(&pinned, plan, sizeof pinned) != 0)
+                    fail_msg("%s is not as pinned in plan %d", request->pins[p].key, r + 1);
+            }
+            assert_int_equal(adv_estimate_plan(&input, &estimate, &ledger, NULL), ADV_OK);
+            if (adv_over_vmem_find(&ledger, &request->cluster.chip, &plan->flags, &over))
+                fail_msg("%s: %s", tiled[i].pins, over.detail);
+        }
+        fixture_close(&fixture);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_pin_makes_a_plan_better)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_pin_makes_a_plan_better),
+                                       cmocka_unit_test(pinned_tiles_stay_and_compile)};
     return run_group(tests);
 }

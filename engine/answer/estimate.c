@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/answer/needs.h"
-#include "engine/explain/over_vmem.h"
+#include "engine/cost/over_vmem.h"
 #include "engine/explain/whatif.h"
 #include "engine/json/decode_request.h"
 #include "engine/json/encode_estimate.h"

@@ -16,7 +16,7 @@
 #include "engine/answer/needs.h"
 #include "engine/base/units.h"
 #include "engine/cost/estimate.h"
-#include "engine/explain/over_vmem.h"
+#include "engine/cost/over_vmem.h"
 #include "engine/hardware/mesh.h"
 #include "engine/json/decode_cluster.h"
 #include "engine/json/decode_members.h"

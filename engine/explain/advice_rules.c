@@ -7,7 +7,7 @@
 #include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/cost/scratch.h"
-#include "engine/explain/over_vmem.h"
+#include "engine/cost/over_vmem.h"
 #include "engine/hardware/roofline.h"
 #include "engine/maxtext/keys.h"
 #include "engine/rank/rank.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/over_vmem.h"
 #include "engine/search/space_choices.h"
 
 enum { ASKED_EVERY = 8 }; /* plans; each takes microseconds, rarely a millisecond */
@@ -75,10 +76,23 @@ double adv_price_room_bytes(struct adv_pricer *pricer, const struct adv_estimate
     return adv_rank_room_again(&pricer->room, estimate, pricer->memory_frac);
 }
 
+bool adv_price_compiles(const struct adv_pricer *pricer, const struct adv_plan *plan)
+{
+    const struct adv_advise_request *request = pricer->request;
+    const struct adv_estimate_input input = {&request->model, &request->cluster, pricer->constants, plan,
+                                             ADV_FLOPS_CAUSAL_HALF};
+    struct adv_estimate estimate;
+    struct adv_over_vmem found;
+    return !pricer->ledger || adv_estimate_plan(&input, &estimate, pricer->ledger, NULL) != ADV_OK ||
+           !adv_over_vmem_find(pricer->ledger, &request->cluster.chip, &plan->flags, &found);
+}
+
 static void show(struct adv_pricer *pricer, const struct adv_plan *plan, const struct adv_estimate *estimate)
 {
     if (adv_price_fits(pricer, estimate)) {
-        adv_front_offer(&pricer->front, plan, estimate);
+        if (!pricer->ledger ||
+            (adv_front_wants(&pricer->front, estimate) && adv_price_compiles(pricer, plan)))
+            adv_front_offer(&pricer->front, plan, estimate);
         return;
     }
     const double over = over_limit(estimate);

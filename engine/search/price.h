@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "engine/cost/ledger.h"
 #include "engine/maxtext/read.h"
 #include "engine/rank/pareto.h"
 #include "engine/rank/rank.h"
@@ -33,6 +34,7 @@ struct adv_pricer {
     struct adv_cloud *cloud;    /* of all plans; NULL: nobody asked */
     struct adv_near_list fast;  /* by time x (memory over limit): fast and nearly fitting */
     struct adv_near_list small; /* by memory over limit */
+    struct adv_ledger *ledger;  /* NULL: tiles were tuned, and are not asked whether they compile */
     struct adv_tape *tape;   /* where what is priced is written instead of being counted and shown; or NULL */
     const atomic_bool *stop; /* of a pricer with a tape: asked instead of the request's budget; or NULL */
 };
@@ -41,7 +43,11 @@ struct adv_pricer {
  * unsupported; `estimate` is then not to be read. */
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
 
-/* The same for a plan of the family that adv_price priced last, and knew: `family`, any of its plans, with
+/* Whether the plan's kernels find the VMEM that their tiles need; true without a ledger. Some dozen
+ * evaluations' work, not counted. */
+bool adv_price_compiles(const struct adv_pricer *pricer, const struct adv_plan *plan);
+
+/* adv_price for a plan of the family that adv_price priced last, and knew: `family`, any of its plans, with
  * its tensors in these places. */
 bool adv_price_placed(struct adv_pricer *pricer, const struct adv_plan *family,
                       const struct adv_places *places, struct adv_estimate *estimate);

@@ -152,6 +152,7 @@ static adv_code stay_within(struct adv_search_run *run, adv_err *err)
     const struct adv_advise_request *request = run->request;
     if (!is_within(run)) return ADV_OK;
     run->pricer.spent = false; /* its share of the budget is left */
+    run->pricer.ledger = run->ledger;
     struct adv_candidate *donors = adv_arena_array(run->arena, ADV_WITHIN_DONORS, sizeof *donors);
     if (!donors) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     bool affordable = run->pricer.budget - run->pricer.evaluated > RESERVE;
@@ -160,6 +161,11 @@ static adv_code stay_within(struct adv_search_run *run, adv_err *err)
     bool complete = true;
     run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena,
                                         run->kept, ADV_RANK_KEPT, &complete);
+    if (run->kept_count == 0 && !adv_price_compiles(&run->pricer, &request->baseline)) {
+        run->pricer.ledger = NULL; /* nothing near it compiles either: the answer warns */
+        run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena,
+                                            run->kept, ADV_RANK_KEPT, &complete);
+    }
     run->complete = complete; /* of the plans within the limit, however far the search for donors got */
     run->space.left_out = 0;
     return ADV_OK;
@@ -209,10 +215,12 @@ static void offer_baseline(struct adv_search_run *run)
     struct adv_candidate improved;
     if (!result->has_baseline || is_within(run) || !is_asked_for(run->request, &run->request->baseline))
         return;
-    if (adv_rank_fits(&result->baseline.estimate, run->pricer.memory_frac))
+    run->pricer.ledger = run->ledger;
+    if (adv_rank_fits(&result->baseline.estimate, run->pricer.memory_frac) &&
+        adv_price_compiles(&run->pricer, &run->request->baseline))
         adv_run_insert(run, &run->request->baseline, &result->baseline.estimate);
     if (run->pricer.budget - run->pricer.evaluated > RESERVE && improve_in_place(run, &improved) &&
-        is_asked_for(run->request, &improved.plan)) {
+        is_asked_for(run->request, &improved.plan) && adv_price_compiles(&run->pricer, &improved.plan)) {
         adv_estimate_again_interval(run->pricer.scratch, &improved.estimate);
         adv_run_insert(run, &improved.plan, &improved.estimate);
     }
@@ -302,6 +310,8 @@ static adv_code price_baseline(struct adv_search_run *run, adv_err *err)
     struct adv_search_result *result = run->result;
     const struct adv_advise_request *request = run->request;
     if (!request->has_baseline) return ADV_OK;
+    run->ledger = adv_arena_alloc(run->arena, sizeof *run->ledger);
+    if (!run->ledger) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     result->baseline.plan = request->baseline;
     struct adv_estimate_input input = {&request->model, &request->cluster, run->pricer.constants,
                                        &request->baseline, ADV_FLOPS_CAUSAL_HALF};

@@ -74,7 +74,9 @@ static void offer(void *context, const struct adv_plan *plan)
     bool full = best->count == best->capacity;
     if (full && metric_of(&estimate) >= metric_of(&best->items[best->count - 1].estimate)) return;
     if (is_known(best, plan, &estimate)) return;
-    if (count_keys(best->pricer, best->baseline, plan) <= request->max_changes) insert(best, plan, &estimate);
+    if (count_keys(best->pricer, best->baseline, plan) <= request->max_changes &&
+        adv_price_compiles(best->pricer, plan))
+        insert(best, plan, &estimate);
 }
 
 /* All subsets of the groups of keys in which the donor differs. */

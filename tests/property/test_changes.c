@@ -24,6 +24,14 @@ static const struct {
      "\"offload\",\"max_target_length\":8192,\"per_device_batch_size\":1,\"local_sa_block_kv\":512,"
      "\"attention\":\"flash\",\"optimizer_memory_host_offload\":true}",
      "{\"seq_len\":8192,\"per_device_batch_size\":1}"},
+    {"gemma3-12b", "{\"chip\":\"v5p\",\"topology\":\"2x4x4\"}",
+     "{\"ici_fsdp_parallelism\":32,\"remat_policy\":\"full\",\"max_target_length\":16384,"
+     "\"per_device_batch_size\":1,\"attention\":\"flash\"}",
+     "{\"seq_len\":16384,\"per_device_batch_size\":1}"},
+    {"llama3.1-8b", "{\"chip\":\"tpu7x\",\"topology\":\"2x2x4\"}",
+     "{\"ici_fsdp_parallelism\":32,\"remat_policy\":\"minimal\",\"max_target_length\":4096,"
+     "\"per_device_batch_size\":1,\"attention\":\"flash\",\"optimizer_memory_host_offload\":true}",
+     "{\"seq_len\":4096,\"per_device_batch_size\":1}"},
     {"gpt3-6b", "{\"chip\":\"v5e\",\"topology\":\"4x8\"}",
      "{\"ici_fsdp_parallelism\":32,\"remat_policy\":\"minimal\",\"max_target_length\":2048,"
      "\"per_device_batch_size\":2,\"override_model_config\":true,\"attention\":\"flash\"}",
@@ -80,6 +88,24 @@ static void assert_changes_are_the_plan(int job, const json_t *ranked, int limit
     json_decref(request);
 }
 
+/* Each step once: keys that are taken together have its number and its gain. Without numbers there are too
+ * many keys for steps. */
+static void assert_steps_add_up(int job, const json_t *ranked)
+{
+    enum { STEPS_MOST = 64 };
+    json_t *changes = json_object_get(ranked, "changes_from_baseline");
+    const double whole = json_number_value(json_object_get(ranked, "gain_from_baseline_frac"));
+    double gains[STEPS_MOST] = {0}, sum = 0;
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        const json_t *change = json_array_get(changes, i), *order = json_object_get(change, "order");
+        if (!json_is_integer(order)) return;
+        gains[json_integer_value(order)] = json_number_value(json_object_get(change, "gain_frac"));
+    }
+    for (int step = 0; step < STEPS_MOST; step++) sum += gains[step];
+    if (fabs(sum - whole) > 1e-9)
+        fail_msg("%s: the steps gain %.6f, the plan gains %.6f", jobs[job].model, sum, whole);
+}
+
 static void the_changes_of_a_plan_set_in_the_baseline_are_that_plan(void **state)
 {
     (void)state;
@@ -91,8 +117,10 @@ static void the_changes_of_a_plan_set_in_the_baseline_are_that_plan(void **state
             json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
             json_t *ranked = json_object_get(answer, "ranked");
             assert_true(json_array_size(ranked) > 0);
-            for (size_t i = 0; i < json_array_size(ranked); i++)
+            for (size_t i = 0; i < json_array_size(ranked); i++) {
                 assert_changes_are_the_plan(job, json_array_get(ranked, i), l < 0 ? -1 : limits[l]);
+                assert_steps_add_up(job, json_array_get(ranked, i));
+            }
             json_decref(answer);
             json_decref(request);
         }
@@ -245,11 +273,64 @@ static void plans_that_predict_the_same_are_counted_once(void **state)
         fail_msg("%.3g us a plan within 5 changes, %.3g us without a limit", within_s * 1e6, free_s * 1e6);
 }
 
+/* One key of a plan whose kernels nearly fill the VMEM: larger tiles are predicted faster, and do not
+ * compile.
+ */
+static void no_change_is_advised_that_does_not_compile(void **state)
+{
+    static const struct {
+        const char *model, *cluster, *config, *workload;
+        int limit;
+    } tight[] = {
+        {"gemma-2b", "{\"chip\":\"tpu7x\",\"topology\":\"2x4x4\"}",
+         "{\"ici_fsdp_parallelism\":64,\"remat_policy\":\"minimal\",\"max_target_length\":2048,"
+         "\"per_device_batch_size\":2,\"use_tokamax_splash\":true,\"sa_block_q\":2048,\"sa_block_kv\":2048,"
+         "\"sa_block_kv_compute\":512,\"sa_block_q_dkv\":2048,\"sa_block_kv_dkv\":2048,"
+         "\"sa_block_kv_dkv_compute\":512}",
+         "{\"seq_len\":2048,\"per_device_batch_size\":2}", 1},
+        {"gpt-oss-20b", "{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\"}",
+         "{\"ici_fsdp_parallelism\":32,\"ici_data_parallelism\":4,\"remat_policy\":\"minimal_offloaded\","
+         "\"max_target_length\":8192,\"per_device_batch_size\":4,\"optimizer_memory_host_offload\":true}",
+         "{\"seq_len\":8192,\"per_device_batch_size\":4}", 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof tight / sizeof *tight; i++) {
+        json_t *request = json_pack("{s:s, s:o, s:o, s:{s:o}, s:{s:i, s:i}}", "model", tight[i].model,
+                                    "cluster", json_loads(tight[i].cluster, 0, NULL), "workload",
+                                    json_loads(tight[i].workload, 0, NULL), "baseline", "config",
+                                    json_loads(tight[i].config, 0, NULL), "search", "top_k", 10,
+                                    "max_changes", tight[i].limit);
+        json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
+        static const char *const lists[] = {"ranked", "pareto"};
+        for (int list = 0; list < 2; list++) {
+            const json_t *plans = json_object_get(answer, lists[list]);
+            assert_true(json_array_size(plans) > 0);
+            for (size_t p = 0; p < json_array_size(plans); p++) {
+                const json_t *plan = json_array_get(plans, p);
+                json_t *again = json_pack("{s:s, s:o, s:O, s:O}", "model", tight[i].model, "cluster",
+                                          json_loads(tight[i].cluster, 0, NULL), "config",
+                                          json_object_get(plan, "config"), "xla_flags",
+                                          json_object_get(plan, "xla_flags"));
+                json_t *alone = answer_to_document(ADV_REQUEST_ESTIMATE, again);
+                char *warnings = json_dumps(json_object_get(alone, "warnings"), 0);
+                if (strstr(warnings, "kernel-over-vmem"))
+                    fail_msg("%s, %s %zu: %s", tight[i].model, lists[list], p, warnings);
+                free(warnings);
+                json_decref(alone);
+                json_decref(again);
+            }
+        }
+        json_decref(answer);
+        json_decref(request);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_changes_of_a_plan_set_in_the_baseline_are_that_plan),
         cmocka_unit_test(no_plan_is_advised_that_the_baseline_beats),
+        cmocka_unit_test(no_change_is_advised_that_does_not_compile),
         cmocka_unit_test(a_baseline_with_other_expert_kernels_is_priced_as_alone),
         cmocka_unit_test(a_baseline_of_another_optimizer_and_format_is_not_ranked),
         cmocka_unit_test(a_pinned_fsdp_leaves_the_rest_to_fsdp_transpose),

@@ -2,7 +2,7 @@
 #include "tests/property/search_jobs.h"
 
 #include "engine/cost/estimate.h"
-#include "engine/explain/over_vmem.h"
+#include "engine/cost/over_vmem.h"
 #include "engine/maxtext/changes.h"
 #include "engine/rank/rank.h"
 

@@ -1,4 +1,4 @@
-#include "engine/explain/over_vmem.h"
+#include "engine/cost/over_vmem.h"
 
 #include <stdio.h>
 
@@ -21,10 +21,11 @@ bool adv_over_vmem_find(const struct adv_ledger *ledger, const struct adv_chip *
     found->can_raise = found->needed_kib * ADV_KIB <= adv_vmem_capacity_bytes(chip);
     found->remedy = found->can_raise ? "raise xla_tpu_scoped_vmem_limit_kib, or take smaller tiles"
                                      : "take smaller tiles";
-    (void)snprintf(
-        found->detail, sizeof found->detail,
-        "%s with tiles %s needs about %.0f KiB of VMEM, the limit is %.0f KiB: it does not compile",
-        adv_kernel_name(worst->kernel), worst->tile, found->needed_kib, limit / ADV_KIB);
+    const double core_bytes = adv_vmem_capacity_bytes(chip);
+    (void)snprintf(found->detail, sizeof found->detail,
+                   "%s with tiles %s needs about %.0f KiB of VMEM, %s %.0f KiB: it does not compile",
+                   adv_kernel_name(worst->kernel), worst->tile, found->needed_kib,
+                   limit > core_bytes ? "a core has" : "the limit is", adv_min(limit, core_bytes) / ADV_KIB);
     return true;
 }
 

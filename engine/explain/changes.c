@@ -68,10 +68,27 @@ struct path {
     double batches[2]; /* global, of the baseline and of the goal */
 };
 
+/* Whether `earlier`, taken over before, says its own only behind `change`: a place under a policy that was no
+ * preset's, or a local block that else follows the global one. */
+static bool speaks_behind(const struct adv_change *earlier, const struct adv_change *change,
+                          bool opens_places)
+{
+    static const char local[] = "local_";
+    const size_t prefix = sizeof local - 1;
+    if (earlier->order == 0 || earlier->group != change->group) return false;
+    return opens_places ||
+           (strncmp(earlier->key, local, prefix) == 0 && strcmp(earlier->key + prefix, change->key) == 0);
+}
+
 static void take_over(const struct path *path, const struct adv_change *change, struct adv_plan *plan)
 {
-    if (!adv_flags_copy(change->key, &path->goal->flags, &plan->flags))
-        (void)adv_key_copy(change->key, path->goal, plan);
+    const bool was_custom = plan->policy == ADV_POLICY_CUSTOM;
+    if (adv_flags_copy(change->key, &path->goal->flags, &plan->flags)) return;
+    (void)adv_key_copy(change->key, path->goal, plan);
+    const bool opens_places = !was_custom && plan->policy == ADV_POLICY_CUSTOM;
+    for (int i = 0; i < path->changes->count; i++)
+        if (speaks_behind(&path->changes->items[i], change, opens_places))
+            (void)adv_key_copy(path->changes->items[i].key, path->goal, plan);
 }
 
 /* NAN: not legal, or another batch than that of either end. */

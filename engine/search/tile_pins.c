@@ -4,6 +4,7 @@
 
 #include "engine/base/units.h"
 #include "engine/maxtext/changes.h"
+#include "engine/maxtext/names.h"
 #include "engine/search/space_batch.h"
 
 static bool has_global_layers(const struct adv_model *model)
@@ -25,7 +26,7 @@ static void pad_to_pinned_rows(struct adv_tile_pins *pins)
 void adv_tile_pins_of(const struct adv_advise_request *request, const struct adv_plan *base,
                       struct adv_tile_pins *pins)
 {
-    static const char *const layouts[3] = {"sa_q_layout", "sa_k_layout", "sa_v_layout"};
+    static const char *const layouts[3] = {ADV_NAME_SA_Q_LAYOUT, ADV_NAME_SA_K_LAYOUT, ADV_NAME_SA_V_LAYOUT};
     struct adv_plan open = {0};
     memset(&open.family.blocks[1], 0xff, sizeof open.family.blocks[1]); /* local blocks follow no pin */
     *pins = (struct adv_tile_pins){

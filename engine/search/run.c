@@ -5,7 +5,7 @@
  * 3. A limited budget first finds a plan that is likely to fit, with RESERVE evaluations (start_frugally).
  * 4. All families, with the optimizer state on the device, then on the host (search_devices_and_hosts):
  *    run_bounds.c, run_families.c, where a processor is idle with a helper (run_workers.c).
- * 5. Compromise: where nothing fits, the same with memory filled to the very limit (search_with_compromise).
+ * 5. Compromise: where nothing fits, the same with more of the memory, and then all (search_with_compromise).
  * 6. The front's thrifty end (widen_front).
  * 7. With max_changes, steps from the baseline, for which half of the budget is kept back (stay_within).
  * 8. The best are ranked and estimated whole, and near misses get remedies (write_result, why.h).
@@ -57,15 +57,22 @@ static void search_devices_and_hosts(struct adv_search_run *run)
     run->space.base.optimizer_host_offload = false;
 }
 
-/* Memory filled to the very limit is a compromise: looked at only when nothing fits without. */
+/* Where nothing fits into the share of memory asked for, what fits with the probability asked for comes
+ * before memory filled to the very limit. */
 static void search_with_compromise(struct adv_search_run *run)
 {
+    const double fracs[] = {
+        run->memory_frac,
+        adv_fit_limit_frac(run->request->fit_probability, run->pricer.constants->memory_log_sd), 1};
     search_devices_and_hosts(run);
-    if (run->kept_count > 0 || run->pricer.spent || !run->complete) return; /* or it is not known */
-    run->pricer.memory_frac = 1;
-    /* families are counted once, by the last pass */
-    run->result->illegal = run->result->out_of_memory = run->result->pruned = 0;
-    search_devices_and_hosts(run);
+    for (size_t i = 1; i < sizeof fracs / sizeof *fracs; i++) {
+        if (run->kept_count > 0 || run->pricer.spent || !run->complete) return; /* or it is not known */
+        if (fracs[i] <= run->pricer.memory_frac) continue;
+        run->pricer.memory_frac = fracs[i];
+        /* families are counted once, by the last pass */
+        run->result->illegal = run->result->out_of_memory = run->result->pruned = 0;
+        search_devices_and_hosts(run);
+    }
 }
 
 /* The front's thrifty end, where a search for speed has no business: the smallest plans of the families in

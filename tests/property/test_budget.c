@@ -86,9 +86,35 @@ static void plans_may_fill_memory_as_far_as_the_baseline_does(void **state)
     }
 }
 
+/* A plan that fits as surely as was asked for comes before one that fills the memory, however small a share
+ * of it the plan was to take. */
+static void a_share_of_memory_that_holds_nothing_costs_no_certainty(void **state)
+{
+    static const char job[] =
+        "{\"model\":\"qwen3-30b-a3b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+        "\"workload\":{\"seq_len\":32768,\"global_batch_sequences\":4},"
+        "\"search\":{\"memory_frac\":%s}}";
+    static struct fixture fixture;
+    struct adv_search_result whole, share;
+    char text[512];
+    (void)state;
+    snprintf(text, sizeof text, job, "1");
+    fixture_search(&fixture, text, &whole);
+    assert_true(whole.found_count > 0 && whole.memory_frac < 1);
+    const double time_s = whole.found[0].estimate.step_time_s, frac = whole.memory_frac;
+    fixture_close(&fixture);
+    snprintf(text, sizeof text, job, "0.8");
+    fixture_search(&fixture, text, &share);
+    assert_true(share.found_count > 0);
+    assert_true(share.memory_frac == frac);
+    assert_true(share.found[0].estimate.step_time_s == time_s);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_share_of_memory_that_holds_nothing_costs_no_certainty),
         cmocka_unit_test(a_budget_cuts_the_search_and_says_so),
         cmocka_unit_test(the_smallest_budget_finds_a_plan_where_there_is_one),
         cmocka_unit_test(plans_may_fill_memory_as_far_as_the_baseline_does),

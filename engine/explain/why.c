@@ -263,6 +263,23 @@ static void tie_text(const struct account *account, const struct adv_candidate *
                    mine.keys == 1 ? "" : "s", its.keys);
 }
 
+/* What the order is by, the upper ends of the 90 % intervals, where the predictions say otherwise; else "".
+ * The next plan's stands first beside the first plan. */
+static void sureness_text(const struct account *account, const struct adv_candidate *other,
+                          const char *before, char *text, size_t text_bytes)
+{
+    const struct adv_estimate *mine = &account->candidate->estimate, *its = &other->estimate;
+    const bool is_first = account->index == 0, tied = account->candidate->tie_group == other->tie_group;
+    const double faster_s = fmin(mine->step_time_s, its->step_time_s);
+    const bool first_is_slower = is_first == (mine->step_time_s > its->step_time_s);
+    text[0] = '\0';
+    if (tied ? fabs(mine->step_time_s - its->step_time_s) <= ADV_RANK_TIE_FRAC * faster_s : !first_is_slower)
+        return;
+    adv_append(text, text_bytes, "%s at most %.3f s against %.3f s", before,
+               is_first ? its->step_time_high_s : mine->step_time_high_s,
+               is_first ? mine->step_time_high_s : its->step_time_high_s);
+}
+
 /* Where memory is the objective: bytes, and the time that goes with them. */
 static void smaller_neighbour(struct account *account, const struct adv_candidate *other, const char *which)
 {
@@ -278,10 +295,11 @@ static void next_neighbour(struct account *account, const struct adv_candidate *
     double slower_s = account->candidate->estimate.step_time_s - other->estimate.step_time_s;
     double percent = 100 * slower_s / other->estimate.step_time_s;
     if (account->candidate->tie_group == other->tie_group) {
-        char reason[ADV_LIMIT_DETAIL / 2];
+        char reason[ADV_LIMIT_DETAIL / 2], sureness[ADV_LIMIT_DETAIL / 4];
         tie_text(account, other, reason, sizeof reason);
-        say(account->why, "Tied with the next plan (%s, predicted %.1f %% %s), %s: %s.", name, fabs(percent),
-            percent > 0 ? "faster" : "slower", reason, moves);
+        sureness_text(account, other, ",", sureness, sizeof sureness);
+        say(account->why, "Tied with the next plan (%s, predicted %.1f %% %s%s), %s: %s.", name,
+            fabs(percent), percent > 0 ? "faster" : "slower", sureness, reason, moves);
     } else if (slower_s > 0) {
         say(account->why,
             "Predicted %.3f s (%.1f %%) slower than the next plan (%s), but surer: at the upper end of the "
@@ -322,8 +340,11 @@ static void neighbour(struct account *account)
     }
     double slower_s = account->candidate->estimate.step_time_s - other->estimate.step_time_s;
     bool tied = account->candidate->tie_group == other->tie_group;
-    say(account->why, "%+.3f s (%+.1f %%) against the %s%s: %s.", slower_s,
-        100 * slower_s / other->estimate.step_time_s, which, tied ? ", which counts as tied" : "", moves);
+    char sureness[ADV_LIMIT_DETAIL / 4];
+    sureness_text(account, other, tied ? "," : ", but less sure,", sureness, sizeof sureness);
+    say(account->why, "%+.3f s (%+.1f %%) against the %s%s%s: %s.", slower_s,
+        100 * slower_s / other->estimate.step_time_s, which, tied ? ", which counts as tied" : "", sureness,
+        moves);
 }
 
 /* Why an axis cannot hide its collectives, where its arithmetic intensity is under what one torus axis needs;

@@ -279,6 +279,42 @@ static void ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_l
     fixture_close(&fixture);
 }
 
+/* Plans are in the order of the upper ends of their intervals: one that is predicted faster than the first,
+ * and ranked behind it, says so. */
+static void a_faster_plan_behind_the_first_says_what_the_order_is_by(void **state)
+{
+    static const char unsure[] =
+        "{\"model\":\"qwen3-4b-base\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
+        "\"workload\":{\"seq_len\":16384,\"global_batch_sequences\":32},\"search\":{\"top_k\":3},"
+        "\"pins\":{\"sa_block_q\":1024}}";
+    static struct fixture fixture;
+    static struct adv_ledger ledger;
+    static struct adv_why why;
+    struct adv_search_result result;
+    struct adv_estimate estimate;
+    int told = 0;
+    (void)state;
+    fixture_search(&fixture, unsure, &result);
+    const struct adv_estimate *first = &result.found[0].estimate;
+    for (int i = 0; i < result.found_count; i++) {
+        const struct adv_estimate *its = &result.found[i == 0 ? 1 : i].estimate;
+        struct adv_estimate_input input = {&fixture.request->model, &fixture.request->cluster,
+                                           fixture.constants, &result.found[i].plan, ADV_FLOPS_CAUSAL_HALF};
+        char upper[64];
+        assert_int_equal(adv_estimate_plan(&input, &estimate, &ledger, NULL), ADV_OK);
+        adv_why_explain(fixture.request, fixture.constants, &result, i, &ledger, &why);
+        for (int k = 0; k < why.count; k++)
+            assert_int_equal(why.sentences[k][strlen(why.sentences[k]) - 1], '.');
+        if (its->step_time_s * 1.021 > first->step_time_s) continue;
+        told++;
+        (void)snprintf(upper, sizeof upper, "at most %.3f s against %.3f s", its->step_time_high_s,
+                       first->step_time_high_s);
+        if (!strstr(why.sentences[1], upper)) fail_msg("\"%s\" has no \"%s\"", why.sentences[1], upper);
+    }
+    assert_int_equal(told, 3);
+    fixture_close(&fixture);
+}
+
 static void a_plan_that_is_alone_in_the_answer_is_compared_with_the_next(void **state)
 {
     (void)state;
@@ -535,6 +571,7 @@ int main(void)
         cmocka_unit_test(tiles_over_the_vmem_limit_are_an_error_with_the_limit_that_would_do),
         cmocka_unit_test(term_moves_add_up_to_the_difference_of_the_steps),
         cmocka_unit_test(ranked_plans_say_what_binds_what_the_next_costs_and_what_memory_is_left),
+        cmocka_unit_test(a_faster_plan_behind_the_first_says_what_the_order_is_by),
         cmocka_unit_test(a_plan_that_is_alone_in_the_answer_is_compared_with_the_next),
         cmocka_unit_test(all_groups_of_changes_together_are_the_plan),
         cmocka_unit_test(sentences_are_true_of_the_numbers_beside_them),

@@ -16,8 +16,7 @@ static const struct adv_key_choice formats[] = {
     {NULL, 0, NULL},
 };
 static const struct adv_key_choice activation_formats[] = {
-    {"float32", ADV_FORMAT_F32,
-     "activations are priced and counted as bfloat16: time and memory come out too small"},
+    {"float32", ADV_FORMAT_F32, "priced and counted as bfloat16: time and memory come out too small"},
     {"bfloat16", ADV_FORMAT_BF16, NULL},
     {"float16", ADV_FORMAT_BF16, "costed as bfloat16"},
     {NULL, 0, NULL},

@@ -13,6 +13,7 @@
 #include "engine/json/decode_value.h"
 #include "engine/json/json_load.h"
 #include "engine/json/request_text.h"
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/software.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
@@ -381,6 +382,16 @@ static bool pins_tensor(const json_t *pins)
     return found;
 }
 
+/* A pin holds in every plan, and no plan is another model's. */
+static void check_pinned_model(const struct decoder *d, const json_t *pins)
+{
+    const char *pinned = json_string_value(json_object_get(pins, ADV_NAME_MODEL_NAME));
+    if (!pinned || !*pinned || strcmp(pinned, d->model->name) == 0) return;
+    (void)adv_err_add(
+        d->err, ADV_E_INVALID, "/pins/" ADV_NAME_MODEL_NAME, "leave it out, or ask for that model",
+        "%s says %.60s, but the request's model is %.60s", ADV_NAME_MODEL_NAME, pinned, d->model->name);
+}
+
 /* Pins and workload together are the plan the search starts from. */
 static void decode_base(const struct decoder *d, const json_t *pins, const json_t *keys,
                         struct adv_advise_request *request)
@@ -396,6 +407,7 @@ static void decode_base(const struct decoder *d, const json_t *pins, const json_
     }
     for (struct adv_json_walk entry = {.in = pins}; adv_json_next_member(&entry);)
         note_pin(request, entry.key, entry.value);
+    check_pinned_model(d, pins);
     if (!request->remat_pinned && pins_tensor(pins))
         (void)json_object_set_new(merged, "remat_policy", json_string("custom")); /* else it says nothing */
     struct adv_config *config = adv_arena_alloc(d->arena, sizeof *config);

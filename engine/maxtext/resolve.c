@@ -1,4 +1,5 @@
 /* resolve.c: what follows from all keys of a configuration together. */
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/reader.h"
 
 #include <inttypes.h>
@@ -105,6 +106,21 @@ static void resolve_remat(const struct adv_config_reader *reader)
                                "%s %s is ignored under remat_policy %s", name, adv_placement_name(said[i]),
                                adv_policy_name(state->plan.policy));
     }
+}
+
+/* The backward pass of tokamax's attention is always fused: a pin that says otherwise cannot hold. */
+static void judge_fused(const struct adv_config_reader *reader)
+{
+    const struct adv_config_source *source = reader->source;
+    const struct adv_value *said =
+        adv_given_find(source->given, source->given_count, ADV_NAME_SA_USE_FUSED_BWD_KERNEL);
+    if (!source->binding || !reader->state->plan.family.use_tokamax_splash || !said ||
+        said->kind != ADV_VALUE_BOOL || said->boolean)
+        return;
+    (void)adv_err_add(reader->err, ADV_E_INVALID, ADV_AT(source->at, ADV_NAME_SA_USE_FUSED_BWD_KERNEL),
+                      "leave it out, or say use_tokamax_splash false",
+                      "%s false is ignored under %s true: its backward pass is always fused",
+                      ADV_NAME_SA_USE_FUSED_BWD_KERNEL, ADV_NAME_USE_TOKAMAX_SPLASH);
 }
 
 static void resolve_kernels(struct adv_config_state *state)
@@ -237,6 +253,7 @@ void adv_reader_resolve(struct adv_config_reader *reader)
     plan->family.two_stage_gather = state->moe_two_stage || state->dense_two_stage;
     resolve_remat(reader);
     resolve_dropping(reader);
+    judge_fused(reader);
     resolve_kernels(state);
     resolve_tile_order(reader);
     resolve_pipeline(plan);

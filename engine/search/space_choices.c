@@ -13,15 +13,17 @@ bool adv_model_has_experts(const struct adv_model *model)
     return false;
 }
 
-/* Where tokamax's kernels are tuned for the chip; sparse attention (DeepSeek 3.2 and 4) has no other flash
- * kernel. */
+/* Where tokamax's kernels are tuned for the chip, unless a backward pass is asked for that is not fused, as
+ * theirs is; sparse attention (DeepSeek 3.2 and 4) has no other flash kernel. */
 static bool has_tokamax(const struct adv_advise_request *request)
 {
     for (int i = 0; i < request->model.layer_kinds_count; i++) {
         const struct adv_layer *layer = &request->model.layers[i];
         if (layer->indexer_topk > 0 || layer->attention == ADV_ATTENTION_COMPRESSED) return true;
     }
-    return request->cluster.chip.recipe.tokamax_splash;
+    const bool splits = adv_request_pins(request, ADV_NAME_SA_USE_FUSED_BWD_KERNEL) &&
+                        !request->workload.base.family.use_fused_bwd;
+    return request->cluster.chip.recipe.tokamax_splash && !splits;
 }
 
 /* From 32768 tokens on there are more than four partial query gradients of the widest key blocks. */

@@ -153,9 +153,25 @@ static void pinned_tiles_stay_and_compile(void **state)
     }
 }
 
+/* Tokamax's backward pass is fused whatever the key says: where it is not to be, the kernel is jax's. */
+static void a_backward_pass_that_is_not_to_be_fused_is_not(void **state)
+{
+    static struct fixture fixture;
+    struct adv_search_result result;
+    (void)state;
+    fixture_search(&fixture, LLAMA_7X ",\"pins\":{\"sa_use_fused_bwd_kernel\":false}}", &result);
+    assert_true(result.found_count > 0);
+    for (int i = 0; i < result.found_count; i++) {
+        assert_false(result.found[i].plan.family.use_tokamax_splash);
+        assert_false(result.found[i].plan.family.use_fused_bwd);
+    }
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_pin_makes_a_plan_better),
-                                       cmocka_unit_test(pinned_tiles_stay_and_compile)};
+                                       cmocka_unit_test(pinned_tiles_stay_and_compile),
+                                       cmocka_unit_test(a_backward_pass_that_is_not_to_be_fused_is_not)};
     return run_group(tests);
 }

@@ -71,6 +71,13 @@ static void pins_may_not_contradict_the_workload(void **state)
     (void)state;
     assert_int_equal(decode_advise(WORKLOAD ",\"pins\":{\"max_target_length\":4096}"), ADV_E_INVALID);
     assert_non_null(find(&err, "/pins/max_target_length"));
+    assert_int_equal(decode_advise(WORKLOAD
+                                   ",\"pins\":{\"model_name\":\"gemma-2b\",\"use_tokamax_splash\":true,"
+                                   "\"sa_use_fused_bwd_kernel\":false}"),
+                     ADV_E_INVALID);
+    assert_non_null(find(&err, "/pins/model_name"));
+    assert_non_null(find(&err, "/pins/sa_use_fused_bwd_kernel")); /* nothing of tokamax is not fused */
+    assert_int_equal(err.count, 2);
     assert_ok(decode_advise(WORKLOAD ",\"pins\":{\"max_target_length\":8192}"));
 }
 

@@ -170,7 +170,7 @@ static void add_quantization(const struct adv_cost *cost, const struct adv_layer
     double width = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
     double elements = 2.0 * (double)cost->model->emb_dim + (double)layer->q_heads * layer->head_dim_v + width;
     if (cost->quantizes_experts)
-        elements += layer->experts_per_token * (double)(cost->model->emb_dim + layer->moe_mlp_dim);
+        elements += layer->experts_per_token * (double)(layer->moe_input_dim + layer->moe_mlp_dim);
     double activation_s = adv_cost_stream_s(cost, cost->quantize_bytes * elements * cost->tokens);
     for (int pass = 0; pass < ADV_PASS_COUNT; pass++) {
         adv_cost_add(account, time, (enum adv_pass)pass, ADV_TERM_QUANTIZE_WEIGHTS, weight_s, times, 0.0,

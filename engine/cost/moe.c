@@ -30,7 +30,7 @@ static struct expert_shape shape_of(const struct adv_cost *cost, const struct ad
     return (struct expert_shape){
         .rows = cost->tokens * tp * layer->experts_per_token * capacity,
         .width = (double)layer->moe_mlp_dim / tp,
-        .emb = (double)cost->model->emb_dim,
+        .emb = (double)layer->moe_input_dim,
         .groups = (int)adv_max_i(1, layer->experts / cost->ep),
         .inputs = layer->mlp_inputs,
     };

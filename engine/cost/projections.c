@@ -68,7 +68,9 @@ static void add_attention(struct builder *to, double emb, const struct adv_layer
         add_named(to, emb, k_dim, ADV_SPLIT_N, ADV_TENSOR_KEY_PROJ);
         if (!layer->shares_kv) add_named(to, emb, v_dim, ADV_SPLIT_N, ADV_TENSOR_VALUE_PROJ);
     }
-    add_named(to, (double)layer->q_heads * layer->head_dim_v, emb, ADV_SPLIT_K, ADV_TENSOR_OUT_PROJ);
+    double out = (double)layer->attention_output_dim;
+    add_named(to, (double)layer->q_heads * layer->head_dim_v, out, ADV_SPLIT_K, ADV_TENSOR_OUT_PROJ);
+    if (out != emb) add_unnamed(to, out, emb, ADV_SPLIT_NONE, "layer_up_projection");
 }
 
 /* One feed-forward of width `width`; the output is needed again only where a norm follows it. */
@@ -97,7 +99,8 @@ int adv_projections(const struct adv_model *model, const struct adv_layer *layer
         add_attention(&to, emb, layer);
     if (layer->mlp_dim > 0)
         add_feed_forward(&to, emb, (double)layer->mlp_dim, layer, layer->has_post_ffw_norm);
-    if (layer->experts > 0) add_unnamed(&to, emb, layer->experts, ADV_SPLIT_NONE, "router");
+    if (layer->experts > 0)
+        add_unnamed(&to, (double)layer->moe_input_dim, layer->experts, ADV_SPLIT_NONE, "router");
     if (layer->shared_experts > 0)
         add_feed_forward(&to, emb, (double)layer->shared_mlp_dim, layer, layer->has_post_ffw_norm);
     if (layer->per_layer_embedding_dim > 0) {

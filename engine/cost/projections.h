@@ -18,7 +18,7 @@ struct adv_projection {
     bool needed_in_backward; /* false: recomputing it would be dead code */
 };
 
-/* Fills `table`; returns the count. `sparse_names`: the layer's experts run through grouped matmuls. */
+/* Fills `table`; returns the count. */
 int adv_projections(const struct adv_model *model, const struct adv_layer *layer,
                     struct adv_projection table[ADV_PROJECTIONS_MAX]);
 

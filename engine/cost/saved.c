@@ -43,7 +43,7 @@ static void add_attention(const struct adv_cost *cost, const struct adv_layer *l
     add(to, ADV_TENSOR_QUERY_PROJ, t * 2.0 * heads * layer->head_dim_qk);
     add(to, ADV_TENSOR_CONTEXT, context);
     add(to, ADV_TENSOR_ATTENTION_OUT, t * 2.0 * heads * layer->head_dim_v);
-    add(to, ADV_TENSOR_OUT_PROJ, t * 2.0 * (double)cost->model->emb_dim);
+    add(to, ADV_TENSOR_OUT_PROJ, t * 2.0 * (double)layer->attention_output_dim);
     if (layer->kv_lora_rank > 0) {
         double qk = layer->qk_nope_head_dim + layer->qk_rope_head_dim;
         add(to, ADV_TENSOR_QUERY_WA_PROJ, t * 2.0 * layer->q_lora_rank);
@@ -87,7 +87,7 @@ static void add_experts(const struct adv_cost *cost, const struct adv_layer *lay
     add_either(to, ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0, wide);
     add_either(to, ADV_TENSOR_MOE_MLPWI_1, grouped ? ADV_TENSOR_MOE_MLPWI_1 : ADV_TENSOR_MLPWI_1, wide);
     add_either(to, ADV_TENSOR_MOE_MLPWO, grouped ? ADV_TENSOR_MOE_MLPWO : ADV_TENSOR_MLPWO,
-               2.0 * adv_memory_lanes((double)cost->model->emb_dim) * rows);
+               2.0 * adv_memory_lanes((double)layer->moe_input_dim) * rows);
 }
 
 static void list_tensors(const struct adv_cost *cost, const struct adv_layer *layer,

@@ -211,7 +211,8 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
     if (layer->experts > 0) {
         /* the partial expert outputs, experts_per_token copies of each token, are reduced before they are
          * combined */
-        double rows_bytes = bytes * layer->experts_per_token;
+        double rows_bytes =
+            2.0 * (double)layer->moe_input_dim * cost->tokens * cost->tp * layer->experts_per_token;
         time =
             plus(time, 2.0,
                  spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes));
@@ -304,7 +305,7 @@ static const double slot_exchanges = 2.0 + 2.0 + 1.0;
 static void exchange_slots(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                            struct adv_account *account)
 {
-    double bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens * layer->experts_per_token *
+    double bytes = 2.0 * (double)layer->moe_input_dim * cost->tokens * layer->experts_per_token *
                    cost->plan->family.capacity_factor;
     struct spanning sum = plus((struct spanning){0.0, 0.0}, slot_exchanges,
                                spanning_of(cost, &cost->ep_group, cost->plan->family.dcn[ADV_AXIS_EXPERT],
@@ -323,7 +324,7 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
         return;
     }
     int slices = cost->plan->family.dcn[ADV_AXIS_EXPERT];
-    double token_bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens;
+    double token_bytes = 2.0 * (double)layer->moe_input_dim * cost->tokens;
     struct spanning once = {0.0, 0.0};
     if (cost->plan->family.use_ring_of_experts || dense) {
         /* every peer's tokens gathered, outputs reduce-scattered: no top-k copies */

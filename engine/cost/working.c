@@ -132,7 +132,7 @@ static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *
     const struct adv_plan *plan = cost->plan;
     if (layer->experts == 0) return 0.0;
     double rows = cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer);
-    double emb = (double)cost->model->emb_dim, width = (double)layer->moe_mlp_dim;
+    double emb = (double)layer->moe_input_dim, width = (double)layer->moe_mlp_dim;
     if (plan->family.moe != ADV_MOE_DENSE) {
         double meet = cost->tp;
         return activation_bytes * rows * meet *

@@ -112,7 +112,7 @@ static double expert_bytes(const struct listing *listing, enum adv_pass pass)
 {
     const struct adv_cost *cost = listing->cost;
     const struct adv_layer *layer = listing->layer;
-    const double emb = (double)cost->model->emb_dim, width = (double)layer->moe_mlp_dim / cost->tp;
+    const double emb = (double)layer->moe_input_dim, width = (double)layer->moe_mlp_dim / cost->tp;
     const double forward = listing->trace->slots[ids[ADV_PASS_FWD].gmm].flops;
     const double rows = forward / (2.0 * emb * width * (layer->mlp_inputs + 1.0));
     if (!(rows > 0.0)) return 0.0;

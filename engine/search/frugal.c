@@ -22,7 +22,7 @@ static double routed_elements(const struct adv_space *space, const struct adv_la
     double grows = expert;
     if (!family->ring_of_experts)
         grows = adv_min(expert, adv_max(1, (double)layer->experts / layer->experts_per_token));
-    double emb = (double)space->request->model.emb_dim, width = (double)layer->moe_mlp_dim / meet;
+    double emb = (double)layer->moe_input_dim, width = (double)layer->moe_mlp_dim / meet;
     return grows * meet * layer->experts_per_token *
            (k->routed_emb_tensors * emb + k->routed_width_tensors * width);
 }

@@ -30,7 +30,7 @@ struct attention_row {
 };
 
 struct expert_key {
-    int64_t rows_per_group, width;
+    int64_t rows_per_group, input, width;
     int vmem_kib, version;
     enum adv_format format;
 };
@@ -390,7 +390,7 @@ static void tune_expert_pass(const struct adv_kernel_machine *machine,
 static void tune_experts(const struct adv_tile_memo *memo, struct expert_row *row)
 {
     struct adv_kernel_machine machine = machine_of(memo, row->key.vmem_kib);
-    int64_t emb = memo->model->emb_dim, width = row->key.width;
+    int64_t emb = row->key.input, width = row->key.width;
     for (int matrix = 0; matrix < 2; matrix++) {
         for (int pass = 0; pass < ADV_GMM_PASSES; pass++) {
             const struct adv_gmm_blocks *pins = &memo->pins.gmm_blocks[matrix][pass];
@@ -438,8 +438,8 @@ static void cut_rows_evenly(double rows, struct adv_plan *plan)
 
 static bool same_experts(const struct expert_key *a, const struct expert_key *b)
 {
-    return a->rows_per_group == b->rows_per_group && a->width == b->width && a->vmem_kib == b->vmem_kib &&
-           a->version == b->version && a->format == b->format;
+    return a->rows_per_group == b->rows_per_group && a->input == b->input && a->width == b->width &&
+           a->vmem_kib == b->vmem_kib && a->version == b->version && a->format == b->format;
 }
 
 /* As attention_row. */
@@ -485,8 +485,11 @@ static bool apply_experts(struct adv_tile_memo *memo, struct adv_plan *plan)
     double groups = adv_max(1, (double)layer->experts / plan->family.ici[ADV_AXIS_EXPERT]);
     double rows = adv_plan_expert_rows(plan, layer);
     struct expert_key key = {
-        power_of_two_near(rows / groups),       layer->moe_mlp_dim / tp,
-        plan->flags.scoped_vmem_limit_kib,      plan->family.moe == ADV_MOE_GMM_V2 ? 2 : 1,
+        power_of_two_near(rows / groups),
+        layer->moe_input_dim,
+        layer->moe_mlp_dim / tp,
+        plan->flags.scoped_vmem_limit_kib,
+        plan->family.moe == ADV_MOE_GMM_V2 ? 2 : 1,
         fp8 ? ADV_FORMAT_FP8 : ADV_FORMAT_BF16,
     };
     const struct expert_row row = expert_row(memo, &key);

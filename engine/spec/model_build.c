@@ -234,7 +234,9 @@ static void fill_attention(const struct adv_model_keys *keys, const struct scale
     layer->has_attention_bias = keys->attention_bias || traits->always_biased;
     layer->has_attention_out_bias = layer->has_attention_bias && traits->output_bias;
     layer->has_sink = keys->attention_sink;
-    layer->attention_output_dim = keys->attention_output_dim > 0 ? keys->attention_output_dim : dims->emb_dim;
+    const bool is_narrow = keys->decoder_block == ADV_DECODER_QWEN3_CUSTOM_MOE;
+    layer->attention_output_dim =
+        is_narrow && keys->attention_output_dim > 0 ? keys->attention_output_dim : dims->emb_dim;
     if (variant->local) {
         bool is_chunked = keys->decoder_block == ADV_DECODER_LLAMA4;
         layer->attention = is_chunked ? ADV_ATTENTION_CHUNKED : ADV_ATTENTION_WINDOW;
@@ -278,7 +280,9 @@ static void fill_ffn(const struct adv_model_keys *keys, const struct scaled *dim
     layer->experts = (int)keys->num_experts;
     layer->experts_per_token = (int)keys->num_experts_per_tok;
     layer->moe_mlp_dim = dims->moe_mlp_dim;
-    layer->moe_input_dim = keys->moe_expert_input_dim > 0 ? keys->moe_expert_input_dim : dims->emb_dim;
+    const bool is_narrow = keys->decoder_block == ADV_DECODER_QWEN3_CUSTOM_MOE;
+    layer->moe_input_dim =
+        is_narrow && keys->moe_expert_input_dim > 0 ? keys->moe_expert_input_dim : dims->emb_dim;
     layer->shared_experts = (int)keys->shared_experts;
     layer->shared_mlp_dim = keys->shared_experts * (is_gemma4 ? dims->mlp_dim : dims->moe_mlp_dim);
     layer->has_shared_gate = keys->shared_experts > 0 && (keys->decoder_block == ADV_DECODER_QWEN3_NEXT ||
@@ -338,6 +342,14 @@ static void check_experts(const struct adv_model_keys *keys, struct complaint *t
                        adv_decoder_name(keys->decoder_block), (long long)keys->num_experts);
         complain(to, "num_experts", "use mixtral, qwen3_moe, gpt_oss, llama4 or deepseek as decoder_block",
                  text);
+    }
+    if (keys->decoder_block != ADV_DECODER_QWEN3_CUSTOM_MOE && keys->num_experts > 1 &&
+        keys->moe_expert_input_dim > 0 && keys->moe_expert_input_dim != scale_dims(keys).emb_dim) {
+        (void)snprintf(text, sizeof text,
+                       "decoder_block \"%s\" gives its experts the width of the embedding, "
+                       "moe_expert_input_dim is %lld",
+                       adv_decoder_name(keys->decoder_block), (long long)keys->moe_expert_input_dim);
+        complain(to, "moe_expert_input_dim", "leave it out, or use qwen3_custom_moe as decoder_block", text);
     }
     if (keys->num_experts_per_tok > keys->num_experts) {
         (void)snprintf(text, sizeof text, "num_experts_per_tok %lld exceeds num_experts %lld",

@@ -100,8 +100,9 @@ static void a_delta_net_projects_keys_values_and_gates_at_once(void **state)
 static void the_table_holds_the_parameters_of_the_layer(void **state)
 {
     (void)state;
-    static const char *const names[] = {"llama3.1-70b", "deepseek3-671b", "deepseek2-16b", "gemma3-27b",
-                                        "gemma2-9b",    "mixtral-8x7b",   "qwen3-30b-a3b", "gpt3-175b"};
+    static const char *const names[] = {"llama3.1-70b",  "deepseek3-671b", "deepseek2-16b",
+                                        "gemma3-27b",    "gemma2-9b",      "mixtral-8x7b",
+                                        "qwen3-30b-a3b", "gpt3-175b",      "qwen3-custom-30b-a3b"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct adv_model model = catalog_model(names[i]);
         for (int kind = 0; kind < model.layer_kinds_count; kind++) {
@@ -115,6 +116,22 @@ static void the_table_holds_the_parameters_of_the_layer(void **state)
             assert_close(matrices,
                          params.attention + params.dense_ffn + params.router + params.shared_experts, 1e-3);
         }
+    }
+}
+
+static void grouped_matmuls_take_what_the_experts_of_a_token_hold(void **state)
+{
+    (void)state;
+    /* the last one's experts are narrower than its embedding */
+    static const char *const names[] = {"mixtral-8x7b", "qwen3-30b-a3b", "qwen3-custom-30b-a3b"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        static struct bench b;
+        bench_open(&b, names[i], "v5p", 2, 2, 1);
+        (void)bench_layer(&b, 0);
+        const struct adv_layer *layer = &b.model.layers[0];
+        const double params = adv_model_layer_params(&b.model, layer).routed_experts;
+        assert_close(b.account.slots[ADV_TERM_GMM_FWD].flops,
+                     2.0 * b.cost.tokens * params * layer->experts_per_token / layer->experts, 1e-9);
     }
 }
 
@@ -194,6 +211,7 @@ int main(void)
         cmocka_unit_test(routed_experts_leave_only_the_router_here),
         cmocka_unit_test(a_delta_net_projects_keys_values_and_gates_at_once),
         cmocka_unit_test(the_table_holds_the_parameters_of_the_layer),
+        cmocka_unit_test(grouped_matmuls_take_what_the_experts_of_a_token_hold),
         cmocka_unit_test(each_policy_recomputes_what_it_does_not_name),
         cmocka_unit_test(executed_over_model_flops_is_four_thirds_less_the_dead_output),
         cmocka_unit_test(a_latent_pair_is_kept_only_together),

@@ -249,6 +249,36 @@ static void more_unlike_layers_than_the_table_holds_are_refused(void **state)
     assert_string_equal(err.findings[0].pointer, "/model/compress_ratios");
 }
 
+static void narrow_experts_and_attention_are_of_one_decoder(void **state)
+{
+    (void)state;
+    struct adv_model_keys keys;
+    struct adv_model model;
+    adv_err err;
+    adv_err_init(&err);
+    adv_model_keys_defaults(&keys);
+    keys.decoder_block = ADV_DECODER_MIXTRAL;
+    keys.base_emb_dim = keys.base_mlp_dim = 256;
+    keys.base_num_query_heads = keys.base_num_kv_heads = 4;
+    keys.base_num_decoder_layers = 2;
+    keys.vocab_size = 128;
+    keys.num_experts = 8;
+    keys.num_experts_per_tok = 2;
+    keys.attention_output_dim = 1000000; /* MaxText reads it in no other decoder */
+    assert_int_equal(adv_model_build(&keys, "/model", &model, &err), ADV_OK);
+    assert_int_equal(model.layers[0].attention_output_dim, 256);
+    keys.moe_expert_input_dim = 128; /* the router's input then has another width than its weights */
+    assert_int_equal(adv_model_build(&keys, "/model", &model, &err), ADV_E_INVALID);
+    assert_string_equal(err.findings[0].pointer, "/model/moe_expert_input_dim");
+    keys.moe_expert_input_dim = 256;
+    assert_int_equal(adv_model_build(&keys, "/model", &model, NULL), ADV_OK);
+    keys.decoder_block = ADV_DECODER_QWEN3_CUSTOM_MOE;
+    keys.moe_expert_input_dim = keys.attention_output_dim = 128;
+    assert_int_equal(adv_model_build(&keys, "/model", &model, NULL), ADV_OK);
+    assert_int_equal(model.layers[0].attention_output_dim, 128);
+    assert_int_equal(model.layers[0].moe_input_dim, 128);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +293,7 @@ int main(void)
         cmocka_unit_test(blocks_the_engine_approximates_say_so),
         cmocka_unit_test(global_parameter_scale_widens_and_deepens),
         cmocka_unit_test(more_unlike_layers_than_the_table_holds_are_refused),
+        cmocka_unit_test(narrow_experts_and_attention_are_of_one_decoder),
     };
     return run_group_with_catalog(tests);
 }

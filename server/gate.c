@@ -197,6 +197,8 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
     if (limits->must_fit && !to->fits)
         FAIL(verdict, "does_not_fit", "the candidate needs %.2f GiB per device and does not fit",
              to->hbm_bytes_per_device / ADV_GIB);
+    if (limits->must_fit && to->over_vmem[0])
+        FAIL(verdict, "kernel_over_vmem", "the candidate does not start: %.200s", to->over_vmem);
     if (limits->must_compile) fail_compile(&candidate->word, verdict);
     for (int i = 0; i < ADV_GATE_LIMITS; i++) {
         const double worse = worsening(verdict, (enum adv_gate_limit)i);

@@ -34,7 +34,7 @@ struct adv_gate_said {
     char detail[ADV_LIMIT_DETAIL];
 };
 
-#define ADV_GATE_REASONS (ADV_GATE_LIMITS + 2)
+#define ADV_GATE_REASONS (ADV_GATE_LIMITS + 3)
 #define ADV_GATE_NOTES   8
 struct adv_gate_verdict {
     bool pass;

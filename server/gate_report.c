@@ -190,12 +190,13 @@ void adv_gate_print_junit(const struct adv_gate_report *report, struct adv_text 
     const struct adv_gate_verdict *verdict = report->verdict;
     struct junit_case cases[ADV_GATE_REASONS] = {
         {"does_not_fit", "the candidate fits in memory", report->limits->must_fit},
+        {"kernel_over_vmem", "the candidate's kernels fit in VMEM", report->limits->must_fit},
         {"does_not_compile", "the real compiler takes the candidate", report->limits->must_compile}};
-    int checked = report->limits->must_fit + report->limits->must_compile;
+    int checked = 2 * report->limits->must_fit + report->limits->must_compile;
     for (int i = 0; i < ADV_GATE_LIMITS; i++) {
-        cases[i + 2] = (struct junit_case){adv_gate_limit_code((enum adv_gate_limit)i), names[i],
+        cases[i + 3] = (struct junit_case){adv_gate_limit_code((enum adv_gate_limit)i), names[i],
                                            !isnan(report->limits->frac[i])};
-        checked += cases[i + 2].checked;
+        checked += cases[i + 3].checked;
     }
     adv_text_format(text,
                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"tpu-advisor\" "

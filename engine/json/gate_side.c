@@ -37,6 +37,19 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
     copy_text(numbers->calibration, engine, "calibration");
 }
 
+static void read_warnings(const json_t *root, struct adv_gate_numbers *numbers)
+{
+    size_t i;
+    const json_t *warning;
+    json_array_foreach(json_object_get(root, "warnings"), i, warning) {
+        const char *code = json_string_value(json_object_get(warning, "code"));
+        const char *detail = json_string_value(json_object_get(warning, "detail"));
+        if (!code || strcmp(code, "kernel-over-vmem") != 0 || !detail) continue;
+        (void)snprintf(numbers->over_vmem, sizeof numbers->over_vmem, "%s", detail);
+        return;
+    }
+}
+
 adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers *numbers, adv_err *err)
 {
     ADV_JSON_OWN json_t *root = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
@@ -53,6 +66,7 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     numbers->usd_per_billion_tokens = adv_json_number_of(estimate, "usd_per_billion_tokens");
     numbers->hbm_bytes_per_device = adv_json_number_of(estimate, "hbm_bytes_per_device");
     numbers->fits = json_is_true(json_object_get(estimate, "fits"));
+    if (!ranked) read_warnings(root, numbers);
     read_tags(root, numbers);
     if (numbers->step_time_s > 0.0) return ADV_OK;
     return adv_err_add(err, ADV_E_INVALID, "", "use a run of an estimate or advise",

@@ -411,6 +411,19 @@ test('a candidate that no longer fits fails', async () => {
   assert.deepEqual(verdict.reasons.map((reason) => reason.code), ['does_not_fit']);
 });
 
+test('a candidate whose kernels do not compile for want of VMEM fails', async () => {
+  const { run_id: id } = await store({});
+  const candidate = estimateRequest();
+  Object.assign(candidate.config, { attention: 'flash', sa_block_q: 4096, sa_block_kv: 8192, sa_block_kv_compute: 8192 });
+  const limits = { step_time_increase_frac: 10 };
+  const verdict = await (await check({ baseline: { run_id: id }, candidate, limits })).json();
+  assert.equal(verdict.verdict, 'fail');
+  assert.deepEqual(verdict.reasons.map((reason) => reason.code), ['kernel_over_vmem']);
+  assert.match(verdict.reasons[0].detail, /does not start: splash_fwd.* of VMEM/);
+  const junit = await (await check({ baseline: { run_id: id }, candidate, limits }, '', { Accept: 'application/junit+xml' })).text();
+  assert.match(junit, /failures="1"[^]*kernels fit in VMEM[^]*<failure/);
+});
+
 test('a candidate can be stored by the check', async () => {
   const { run_id: id } = await store({});
   const verdict = await (await check({ baseline: { run_id: id }, candidate: estimateRequest({ store: true, project: 'checked' }) })).json();

@@ -359,14 +359,10 @@ static adv_code enter_family(const struct adv_estimate_input *input, struct adv_
     bool same_request = scratch->valid && scratch->model == input->model &&
                         scratch->cluster == input->cluster && scratch->constants == input->constants;
     const enum shared shared = same_request ? shared_of(&scratch->plan, input->plan) : NOTHING;
-    if (!same_request) memset(scratch, 0, sizeof *scratch);
+    if (!same_request) adv_scratch_clear(scratch);
     scratch->valid = false;
-    memset(scratch->working_known, 0, sizeof scratch->working_known);
-    memset(scratch->weights, 0, sizeof scratch->weights);
-    for (int i = 0; i < ADV_LIMIT_LAYER_KINDS; i++) scratch->tensors[i].known = false;
-    scratch->fixed_known = scratch->head.known = false;
+    adv_scratch_leave_family(scratch);
     scratch->mesh_number += shared != GROUPS;
-    scratch->family_number++;
     adv_code code = prepare(input, shared, &scratch->mesh, &scratch->cost, &scratch->params, err);
     if (code != ADV_OK) return code;
     scratch->cost.scratch = scratch;

@@ -1,6 +1,36 @@
 #include "engine/cost/scratch.h"
 
+#include <stddef.h>
 #include <string.h>
+
+void adv_scratch_clear(struct adv_cost_scratch *scratch)
+{
+    memset(scratch, 0, offsetof(struct adv_cost_scratch, kept));
+}
+
+void adv_scratch_leave_family(struct adv_cost_scratch *scratch)
+{
+    memset(scratch->working_known, 0, sizeof scratch->working_known);
+    memset(scratch->weights, 0, sizeof scratch->weights);
+    for (int i = 0; i < ADV_LIMIT_LAYER_KINDS; i++) scratch->tensors[i].known = false;
+    scratch->fixed_known = scratch->head.known = false;
+    scratch->kept_rows.count = scratch->places_rows.count = 0;
+    scratch->family_number++;
+}
+
+/* Where the number of the row with a key of this hash stands, if there is one. */
+static uint16_t *slot_of(struct adv_scratch_rows *rows, uint64_t hash)
+{
+    return &rows->at[(hash >> 48) % ADV_SCRATCH_SLOTS];
+}
+
+/* The number of a new row of a table of `most`, put into the slot. */
+static uint16_t new_row(struct adv_scratch_rows *rows, uint16_t *slot, unsigned most)
+{
+    if (rows->count == most) rows->count = 0;
+    *slot = (uint16_t)rows->count++;
+    return *slot;
+}
 
 struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, const uint64_t key[16])
 {
@@ -9,28 +39,32 @@ struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, con
         lanes[i % 4] = (lanes[i % 4] ^ lanes[i % 4] >> 32 ^ key[i]) * 0x9e3779b97f4a7c15u;
     uint64_t hash = lanes[0];
     for (int i = 1; i < 4; i++) hash = (hash ^ hash >> 32 ^ lanes[i]) * 0x9e3779b97f4a7c15u;
-    struct adv_cost_kernel *row = &scratch->kernels[(hash >> 48) % ADV_SCRATCH_KERNELS];
-    if (row->known && memcmp(row->key, key, sizeof row->key) == 0) return row;
-    row->known = false; /* a collision only costs a simulation */
+    uint16_t *slot = slot_of(&scratch->kernels_rows, hash);
+    struct adv_cost_kernel *row = &scratch->kernels[*slot];
+    if (*slot < scratch->kernels_rows.count && memcmp(row->key, key, sizeof row->key) == 0) return row;
+    row = &scratch->kernels[new_row(&scratch->kernels_rows, slot, ADV_SCRATCH_KERNELS)];
+    row->known = false;
     memcpy(row->key, key, sizeof row->key);
     return row;
 }
 
 struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_t tensors)
 {
-    struct adv_cost_kept *row = &scratch->kept[(tensors * 0x9e3779b1u >> 16) % ADV_SCRATCH_KEPT];
-    if (row->known && row->family == scratch->family_number && row->tensors == tensors) return row;
+    uint16_t *slot = slot_of(&scratch->kept_rows, tensors * 0x9e3779b97f4a7c15u);
+    struct adv_cost_kept *row = &scratch->kept[*slot];
+    if (*slot < scratch->kept_rows.count && row->tensors == tensors) return row;
+    row = &scratch->kept[new_row(&scratch->kept_rows, slot, ADV_SCRATCH_KEPT)];
     row->known = false;
-    row->family = scratch->family_number;
     row->tensors = tensors;
     return row;
 }
 
 struct adv_cost_placed *adv_scratch_placed(struct adv_cost_scratch *scratch, uint64_t places)
 {
-    struct adv_cost_placed *row = &scratch->places[(places * 0x9e3779b97f4a7c15u >> 48) % ADV_SCRATCH_PLACED];
-    if (row->family == scratch->family_number && row->places == places) return row;
-    row->family = scratch->family_number;
+    uint16_t *slot = slot_of(&scratch->places_rows, places * 0x9e3779b97f4a7c15u);
+    struct adv_cost_placed *row = &scratch->places[*slot];
+    if (*slot < scratch->places_rows.count && row->places == places) return row;
+    row = &scratch->places[new_row(&scratch->places_rows, slot, ADV_SCRATCH_PLACED)];
     row->places = places;
     row->sums_known = row->steps[0].known = row->steps[1].known = false;
     return row;
@@ -81,9 +115,12 @@ void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct ad
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = (hash ^ hash >> 32 ^ words[i]) * 0x9e3779b97f4a7c15u;
-    struct adv_cost_compute *row = &scratch->computed[(hash >> 48) % ADV_SCRATCH_COMPUTE];
+    uint16_t *slot = slot_of(&scratch->computed_rows, hash);
+    struct adv_cost_compute *row = &scratch->computed[*slot];
     scratch->compute = row;
-    if (row->known && same_shapes(&row->shapes, cost, plan)) return;
+    if (*slot < scratch->computed_rows.count && same_shapes(&row->shapes, cost, plan)) return;
+    row = &scratch->computed[new_row(&scratch->computed_rows, slot, ADV_SCRATCH_COMPUTE)];
+    scratch->compute = row;
     row->shapes =
         (struct adv_cost_shapes){*plan, cost->tokens, cost->tp, cost->cp_ring, cost->ulysses, cost->ep};
     memset(row->splash_known, 0, sizeof row->splash_known);
@@ -92,6 +129,5 @@ void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct ad
         for (int g = 0; g < 2 * ADV_GMM_PASSES; g++)
             row->grouped[i][g / ADV_GMM_PASSES][g % ADV_GMM_PASSES].known = false;
     }
-    row->known = true;
     scratch->computed_anew++;
 }

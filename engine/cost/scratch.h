@@ -5,7 +5,7 @@
  * FLOPs are theirs in common. Families of one mesh share its placement and what is sent over it;
  * families of one request share simulated kernels of equal shape. Everything remembered is keyed by all
  * numbers it depends on, so the results are those of a fresh estimate, bit for bit: the same functions
- * computed them. Owned by the caller, one per thread. Not `valid` means empty: the first plan zeroes all of
+ * computed them. Owned by the caller, one per thread. Not `valid` means empty: the first plan clears
  * it.
  */
 #pragma once
@@ -22,11 +22,20 @@ enum {
     ADV_SCRATCH_COLLECTIVES = 512, /* (group, collective, bytes) of one mesh: some twenty per family */
     ADV_SCRATCH_KERNELS = 512, /* kernel shapes of one request: batch splits x tensor and context degrees */
     ADV_SCRATCH_COMPUTE = 128, /* sets of shapes met on neighbouring meshes: batch splits x strategies */
-    ADV_SCRATCH_KEPT = 64,   /* sets of kept tensors of one family: they come again with another tiling, with
+    ADV_SCRATCH_KEPT = 256,  /* sets of kept tensors of one family: they come again with another tiling, with
                                 the layer input on the host, and with each set of tensors there */
     ADV_SCRATCH_BEHIND = 4,  /* the vocabulary whole or in tiles, with and without transfers */
     ADV_SCRATCH_FRAMES = 32, /* tilings of one family, with and without something on the host */
-    ADV_SCRATCH_PLACED = 2048, /* sets of places of one family: they come again with each tiling */
+    ADV_SCRATCH_PLACED = 1024, /* sets of places of one family: they come again with each tiling */
+    ADV_SCRATCH_SLOTS = 1024,  /* numbers of rows, by the hash of their key */
+};
+
+/* Which rows of a table are in use. They stand one after the other in the order they were first needed, so
+ * that a short table takes little of the caches and of the system's memory; one that is full starts anew. All
+ * zero means empty: what a slot says of a row behind `count` says nothing. */
+struct adv_scratch_rows {
+    unsigned count;
+    uint16_t at[ADV_SCRATCH_SLOTS];
 };
 
 struct adv_cost_grouped {
@@ -37,7 +46,7 @@ struct adv_cost_grouped {
 
 /* A kernel time by everything that decides it beside the model, the chip and its constants. */
 struct adv_cost_kernel {
-    bool known;
+    bool known; /* its time */
     uint64_t key[16];
     double time_s;
 };
@@ -84,7 +93,6 @@ struct adv_cost_shapes {
 
 /* Times of one device's matmuls and kernels. Families of many meshes have them in common. */
 struct adv_cost_compute {
-    bool known;
     struct adv_cost_shapes shapes;
     bool splash_known[ADV_LIMIT_LAYER_KINDS][ADV_KERNEL_COUNT];
     double splash_s[ADV_LIMIT_LAYER_KINDS][ADV_KERNEL_COUNT];
@@ -94,8 +102,7 @@ struct adv_cost_compute {
 
 /* The layers of a family's plans that keep the same tensors, without transfers to the host. */
 struct adv_cost_kept {
-    bool known;
-    unsigned family;  /* of which family: adv_cost_scratch.family_number */
+    bool known;       /* what they take */
     uint32_t tensors; /* adv_remat_kept */
     struct adv_exposed exposed;
     struct adv_layer_time times[ADV_LIMIT_LAYER_KINDS];
@@ -109,7 +116,6 @@ struct adv_cost_step {
 
 /* What a family's plans have in common that keep all tensors, weights and moments in the same places. */
 struct adv_cost_placed {
-    unsigned family; /* of which family: adv_cost_scratch.family_number */
     uint64_t places; /* where everything is: one number */
     bool sums_known;
     struct adv_layer_sums sums;
@@ -146,10 +152,9 @@ struct adv_cost_scratch {
     struct adv_working working[ADV_LIMIT_LAYER_KINDS];
     struct adv_saved_tensors tensors[ADV_LIMIT_LAYER_KINDS];
     unsigned family_number; /* grows with every new family; 0: none yet */
-    struct adv_cost_kept kept[ADV_SCRATCH_KEPT];
-    struct adv_cost_placed places[ADV_SCRATCH_PLACED];
     struct adv_memory_frame frames[ADV_SCRATCH_FRAMES];
     struct adv_cost_behind behind[ADV_SCRATCH_BEHIND];
+    struct adv_scratch_rows kept_rows, places_rows;
     /* of the plan being priced */
     bool saved_known[ADV_LIMIT_LAYER_KINDS];
     struct adv_saved saved[ADV_LIMIT_LAYER_KINDS];
@@ -159,19 +164,28 @@ struct adv_cost_scratch {
     struct adv_cost_sent sent[ADV_SCRATCH_COLLECTIVES];
     /* of the request */
     struct adv_cost_projections projections[ADV_LIMIT_LAYER_KINDS];
-    struct adv_cost_compute computed[ADV_SCRATCH_COMPUTE];
     long computed_anew; /* how often a family found none of its shapes */
+    struct adv_scratch_rows computed_rows, kernels_rows;
+    /* from here on: rows, each written before it is read */
+    struct adv_cost_kept kept[ADV_SCRATCH_KEPT];
+    struct adv_cost_placed places[ADV_SCRATCH_PLACED];
     struct adv_cost_kernel kernels[ADV_SCRATCH_KERNELS];
+    struct adv_cost_compute computed[ADV_SCRATCH_COMPUTE];
 };
+
+/* Makes it empty. */
+void adv_scratch_clear(struct adv_cost_scratch *scratch);
+
+/* What it knows of a family is another one's from now on. */
+void adv_scratch_leave_family(struct adv_cost_scratch *scratch);
 
 /* The row that holds the kernel of `key`, or the one to write it to (known: false, key set). */
 struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, const uint64_t key[16]);
 
-/* The row of these kept tensors of the family, or the one to write them to (known: false, the rest of the key
- * set). */
+/* The row of these kept tensors of the family, or the one to write them to (known: false, key set). */
 struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_t tensors);
 
-/* The row of these places of the family, emptied where it was another's. */
+/* The row of these places of the family; empty where it is new. */
 struct adv_cost_placed *adv_scratch_placed(struct adv_cost_scratch *scratch, uint64_t places);
 
 /* The frame of the plan being priced, whose row of places is known; not known where it was another's. */

@@ -23,10 +23,26 @@ const char *adv_memory_at_name(enum adv_memory_at at)
 
 double adv_account_total_s(const struct adv_account *account)
 {
-    double lanes_s[4] = {0.0}; /* side by side: the search waits for this sum in every plan */
-    for (int lane = 0; lane < 4; lane++)
-        for (int i = lane; i < ADV_TERM_COUNT; i += 4) lanes_s[lane] += account->exposed.seconds[i];
+    double lanes_s[ADV_ACCOUNT_LANES] = {0.0};
+    for (int lane = 0; lane < ADV_ACCOUNT_LANES; lane++)
+        for (int i = lane; i < ADV_TERM_COUNT; i += ADV_ACCOUNT_LANES)
+            lanes_s[lane] += account->exposed.seconds[i];
     return lanes_s[0] + lanes_s[1] + (lanes_s[2] + lanes_s[3]);
+}
+
+struct adv_open_sum adv_account_open_sum(const struct adv_exposed *a, const struct adv_exposed *b)
+{
+    struct adv_open_sum sum = {{0.0}, {0.0}};
+    for (int lane = 0; lane < ADV_ACCOUNT_LANES; lane++) {
+        const int end = lane == ADV_ACCOUNT_OPEN_LANE ? ADV_TERM_HOST_OFFLOAD : ADV_TERM_COUNT;
+        for (int i = lane; i < end; i += ADV_ACCOUNT_LANES)
+            sum.lanes_s[lane] += a->seconds[i] + b->seconds[i];
+    }
+    for (int i = 0; i < ADV_ACCOUNT_BEHIND_OPEN; i++) {
+        const int id = ADV_TERM_HOST_OFFLOAD + (i + 1) * ADV_ACCOUNT_LANES;
+        sum.behind_s[i] = a->seconds[id] + b->seconds[id];
+    }
+    return sum;
 }
 
 void adv_account_resources(const struct adv_account *account, double seconds[ADV_RES_COUNT])

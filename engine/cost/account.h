@@ -103,8 +103,30 @@ static inline void adv_account_busy(struct adv_account *account, enum adv_term_i
     if (!account->only_exposed) account->slots[id].flops += flops * times;
 }
 
-/* Sum of all exposed parts: the step time. */
+/* Sum of all exposed parts: the step time. Added up in lanes, side by side: the search waits for this sum in
+ * every plan. */
+enum { ADV_ACCOUNT_LANES = 4 };
 double adv_account_total_s(const struct adv_account *account);
+
+/* The same sum of two accounts' parts together, open at one term that neither has: transfers to the host. It
+ * is closed for many values of that. */
+enum {
+    ADV_ACCOUNT_OPEN_LANE = ADV_TERM_HOST_OFFLOAD % ADV_ACCOUNT_LANES,
+    ADV_ACCOUNT_BEHIND_OPEN = (ADV_TERM_COUNT - 1 - ADV_TERM_HOST_OFFLOAD) / ADV_ACCOUNT_LANES
+};
+struct adv_open_sum {
+    double lanes_s[ADV_ACCOUNT_LANES];        /* the open term's up to that */
+    double behind_s[ADV_ACCOUNT_BEHIND_OPEN]; /* what comes behind it in its lane */
+};
+struct adv_open_sum adv_account_open_sum(const struct adv_exposed *a, const struct adv_exposed *b);
+static inline double adv_account_closed_s(const struct adv_open_sum *sum, double host_offload_s)
+{
+    double lanes_s[ADV_ACCOUNT_LANES];
+    for (int lane = 0; lane < ADV_ACCOUNT_LANES; lane++) lanes_s[lane] = sum->lanes_s[lane];
+    lanes_s[ADV_ACCOUNT_OPEN_LANE] += host_offload_s;
+    for (int i = 0; i < ADV_ACCOUNT_BEHIND_OPEN; i++) lanes_s[ADV_ACCOUNT_OPEN_LANE] += sum->behind_s[i];
+    return lanes_s[0] + lanes_s[1] + (lanes_s[2] + lanes_s[3]);
+}
 
 /* Seconds of the step each resource accounts for: its terms' exposed parts. Hidden time decides
  * nothing. */

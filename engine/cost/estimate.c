@@ -65,18 +65,10 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
 }
 
 /* The time of each layer without its transfers to the host: it depends on which tensors are kept, not where.
- * The scratch remembers some sets of them. */
-static adv_code add_kept(const struct adv_cost *cost, struct adv_account *account,
-                         struct adv_layer_time fresh[ADV_LIMIT_LAYER_KINDS],
-                         const struct adv_layer_time **times_out, adv_err *err)
+ */
+static adv_code add_placed(const struct adv_cost *cost, struct adv_account *account,
+                           struct adv_layer_time layer_times[ADV_LIMIT_LAYER_KINDS], adv_err *err)
 {
-    struct adv_cost_kept *row = cost->scratch ? adv_scratch_kept(cost->scratch, cost->kept) : NULL;
-    struct adv_layer_time *layer_times = row ? row->times : fresh;
-    *times_out = layer_times;
-    if (row && row->known) {
-        account->exposed = row->exposed;
-        return ADV_OK;
-    }
     adv_code code = add_fixed(cost, account, layer_times, err);
     for (int i = 0; i < cost->model->layer_kinds_count && code == ADV_OK; i++) {
         const struct adv_layer *layer = &cost->model->layers[i];
@@ -91,18 +83,35 @@ static adv_code add_kept(const struct adv_cost *cost, struct adv_account *accoun
         adv_schedule_experts(cost, layer, times, account);
         adv_trace_leave(account, i, times, time);
     }
-    if (row && code == ADV_OK) {
-        row->exposed = account->exposed;
-        row->known = true;
-    }
+    return code;
+}
+
+/* The same for the tensors that the plan keeps, remembered in the scratch. */
+static adv_code kept_of(const struct adv_cost *cost, struct adv_cost_kept **row, adv_err *err)
+{
+    struct adv_cost_kept *kept = *row = adv_scratch_kept(cost->scratch, cost->kept);
+    if (kept->known) return ADV_OK;
+    struct adv_account apart;
+    apart.only_exposed = true;
+    apart.ledger = NULL;
+    apart.trace = NULL;
+    if (!cost->scratch->fixed_known) memset(&apart.exposed, 0, sizeof apart.exposed);
+    adv_code code = add_placed(cost, &apart, kept->times, err);
+    kept->exposed = apart.exposed;
+    kept->known = code == ADV_OK;
     return code;
 }
 
 static adv_code add_layers(const struct adv_cost *cost, struct adv_account *account, adv_err *err)
 {
     struct adv_layer_time fresh[ADV_LIMIT_LAYER_KINDS];
-    const struct adv_layer_time *layer_times;
-    adv_code code = add_kept(cost, account, fresh, &layer_times, err);
+    const struct adv_layer_time *layer_times = fresh;
+    struct adv_cost_kept *row;
+    adv_code code = cost->scratch ? kept_of(cost, &row, err) : add_placed(cost, account, fresh, err);
+    if (code == ADV_OK && cost->scratch) {
+        account->exposed = row->exposed;
+        layer_times = row->times;
+    }
     for (int i = 0; cost->offloads && i < cost->model->layer_kinds_count && code == ADV_OK; i++) {
         const struct adv_layer *layer = &cost->model->layers[i];
         double times = times_of(cost, layer);
@@ -254,29 +263,33 @@ static bool behind_is_apart(const struct adv_cost *cost)
            !(plan->family.software_date < cost->constants->software_settled_year);
 }
 
-/* The head, the update and the rest of a step behind its layers; remembered in the scratch where that can be
- * added as it is. */
+/* The head, the update and the rest of a step behind its layers, where that can be added as it is; remembered
+ * in the scratch. */
+static const struct adv_cost_behind *behind_of(const struct adv_cost *cost,
+                                               const struct adv_model_params *params)
+{
+    struct adv_cost_behind *row = adv_scratch_behind(cost->scratch);
+    if (row->family == cost->scratch->family_number) return row;
+    struct adv_account apart;
+    apart.only_exposed = true;
+    memset(&apart.exposed, 0, sizeof apart.exposed);
+    adv_cost_head(cost, &apart);
+    adv_schedule_step(cost, params, &apart);
+    row->exposed = apart.exposed;
+    row->family = cost->scratch->family_number;
+    return row;
+}
+
 static void add_behind(const struct adv_cost *cost, const struct adv_model_params *params,
                        struct adv_account *account)
 {
-    struct adv_cost_behind *row = cost->scratch && account->only_exposed && behind_is_apart(cost)
-                                      ? adv_scratch_behind(cost->scratch)
-                                      : NULL;
-    if (!row) {
-        adv_cost_head(cost, account);
-        adv_schedule_step(cost, params, account);
+    if (cost->scratch && account->only_exposed && behind_is_apart(cost)) {
+        const struct adv_cost_behind *row = behind_of(cost, params);
+        for (int i = 0; i < ADV_TERM_COUNT; i++) account->exposed.seconds[i] += row->exposed.seconds[i];
         return;
     }
-    if (row->family != cost->scratch->family_number) {
-        struct adv_account apart;
-        apart.only_exposed = true;
-        memset(&apart.exposed, 0, sizeof apart.exposed);
-        adv_cost_head(cost, &apart);
-        adv_schedule_step(cost, params, &apart);
-        row->exposed = apart.exposed;
-        row->family = cost->scratch->family_number;
-    }
-    for (int i = 0; i < ADV_TERM_COUNT; i++) account->exposed.seconds[i] += row->exposed.seconds[i];
+    adv_cost_head(cost, account);
+    adv_schedule_step(cost, params, account);
 }
 
 /* All terms of a step; `account` starts empty where the family's fixed part is not known. */
@@ -432,22 +445,59 @@ static void move_tensors(struct adv_cost_scratch *scratch, const struct adv_plac
     enter_places(scratch);
 }
 
+/* Whether a step is the sum of its layers, their transfers to the host, and what stands behind them. */
+static bool is_sum(const struct adv_cost *cost)
+{
+    return cost->stages <= 1 && cost->plan->family.mtp_layers <= 0 &&
+           cost->constants->step_time_correction_frac == 0.0 && behind_is_apart(cost);
+}
+
+/* The time of such a step. */
+static adv_code sum_step(struct adv_cost_scratch *scratch, double *time_s, adv_err *err)
+{
+    const struct adv_cost *cost = &scratch->cost;
+    struct adv_cost_kept *kept;
+    adv_code code = kept_of(cost, &kept, err);
+    if (code != ADV_OK) return code;
+    const struct adv_cost_behind *behind = behind_of(cost, &scratch->params);
+    struct adv_kept_sum *known = &kept->sums[behind - scratch->behind];
+    if (!known->known || known->key != behind->key)
+        *known =
+            (struct adv_kept_sum){true, behind->key, adv_account_open_sum(&kept->exposed, &behind->exposed)};
+    double transfers_s = 0.0;
+    for (int i = 0; cost->offloads && i < cost->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &cost->model->layers[i];
+        transfers_s += adv_schedule_offload_s(cost, layer, times_of(cost, layer), &kept->times[i]);
+    }
+    *time_s = adv_account_closed_s(&known->sum, transfers_s);
+    return ADV_OK;
+}
+
+/* The time of any step, and of its pipeline. */
+static adv_code add_up_step(struct adv_cost_scratch *scratch, struct adv_cost_step *step, adv_err *err)
+{
+    struct adv_account account;
+    account.only_exposed = true;
+    account.ledger = NULL;
+    account.trace = NULL;
+    adv_code code = add_step(&scratch->cost, &scratch->params, &account, err);
+    if (code != ADV_OK) return code;
+    step->time_s = adv_account_total_s(&account);
+    step->bubble_s = account.exposed.seconds[ADV_TERM_PIPELINE_BUBBLE];
+    step->hand_overs_s = account.exposed.hand_overs_s;
+    return ADV_OK;
+}
+
 /* The step of the plan that is priced with this scratch. */
 static adv_code price_step(struct adv_cost_scratch *scratch, adv_err *err)
 {
     struct adv_cost_step *step = &scratch->placed->steps[scratch->plan.num_vocab_tiling > 1];
     if (!step->known) {
-        struct adv_account account;
-        account.only_exposed = true;
-        account.ledger = NULL;
-        account.trace = NULL;
-        if (!scratch->fixed_known) memset(&account.exposed, 0, sizeof account.exposed);
-        adv_code code = add_step(&scratch->cost, &scratch->params, &account, err);
+        step->bubble_s = step->hand_overs_s = 0.0;
+        adv_code code =
+            is_sum(&scratch->cost) ? sum_step(scratch, &step->time_s, err) : add_up_step(scratch, step, err);
         if (code != ADV_OK) return code;
         step->known = true;
-        step->time_s = adv_account_total_s(&account);
-        step->bubble_s = account.exposed.seconds[ADV_TERM_PIPELINE_BUBBLE];
-        step->hand_overs_s = account.exposed.hand_overs_s;
     }
     scratch->step = *step;
     return ADV_OK;

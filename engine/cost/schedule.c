@@ -347,17 +347,31 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
  * and v6e; no step was measured so. */
 static const double unpipelined_overlap_frac = 0.2;
 
+/* What shows of a layer's transfers that take `seconds` each way. */
+static double offload_exposed_s(const struct adv_cost *cost, const struct adv_layer_time *time,
+                                double seconds)
+{
+    double overlap_frac = cost->plan->flags.host_transfer_pipelining == 0 ? unpipelined_overlap_frac : 1.0;
+    double backward_s = time->pass_s[ADV_PASS_RECOMPUTE] + time->pass_s[ADV_PASS_BWD];
+    return adv_max(0.0, seconds - overlap_frac * time->pass_s[ADV_PASS_FWD]) +
+           adv_max(0.0, seconds - overlap_frac * backward_s);
+}
+
 void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           const struct adv_layer_time *time, struct adv_account *account)
 {
     double bytes = adv_memory_layer_saved(cost, layer).bytes[ADV_PLACE_OFFLOAD];
     if (bytes <= 0.0) return;
     double seconds = bytes / cost->pcie_bytes_per_s;
-    double overlap_frac = cost->plan->flags.host_transfer_pipelining == 0 ? unpipelined_overlap_frac : 1.0;
-    double backward_s = time->pass_s[ADV_PASS_RECOMPUTE] + time->pass_s[ADV_PASS_BWD];
-    double exposed_s = adv_max(0.0, seconds - overlap_frac * time->pass_s[ADV_PASS_FWD]) +
-                       adv_max(0.0, seconds - overlap_frac * backward_s);
-    adv_account_hidden(account, ADV_TERM_HOST_OFFLOAD, 2.0 * seconds, exposed_s, times, 2.0 * bytes);
+    adv_account_hidden(account, ADV_TERM_HOST_OFFLOAD, 2.0 * seconds, offload_exposed_s(cost, time, seconds),
+                       times, 2.0 * bytes);
+}
+
+double adv_schedule_offload_s(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                              const struct adv_layer_time *time)
+{
+    double bytes = adv_memory_layer_saved(cost, layer).bytes[ADV_PLACE_OFFLOAD];
+    return bytes > 0.0 ? offload_exposed_s(cost, time, bytes / cost->pcie_bytes_per_s) * times : 0.0;
 }
 
 void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *account)

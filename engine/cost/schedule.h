@@ -38,6 +38,10 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
 void adv_schedule_offload(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                           const struct adv_layer_time *time, struct adv_account *account);
 
+/* What that adds to the step. */
+double adv_schedule_offload_s(const struct adv_cost *cost, const struct adv_layer *layer, double times,
+                              const struct adv_layer_time *time);
+
 /* Idle stages and the hand-over of microbatches, around what the account holds: call it behind the layers,
  * before embedding and head, which run outside the pipeline. */
 void adv_schedule_pipeline(const struct adv_cost *cost, struct adv_account *account);

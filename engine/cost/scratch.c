@@ -55,6 +55,7 @@ struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_
     if (*slot < scratch->kept_rows.count && row->tensors == tensors) return row;
     row = &scratch->kept[new_row(&scratch->kept_rows, slot, ADV_SCRATCH_KEPT)];
     row->known = false;
+    for (int i = 0; i < ADV_SCRATCH_BEHIND; i++) row->sums[i].known = false;
     row->tensors = tensors;
     return row;
 }

@@ -105,6 +105,11 @@ struct adv_cost_kept {
     bool known;       /* what they take */
     uint32_t tensors; /* adv_remat_kept */
     struct adv_exposed exposed;
+    struct adv_kept_sum {
+        bool known;
+        uint64_t key; /* adv_cost_behind */
+        struct adv_open_sum sum;
+    } sums[ADV_SCRATCH_BEHIND]; /* of the layers and what stands behind them */
     struct adv_layer_time times[ADV_LIMIT_LAYER_KINDS];
 };
 

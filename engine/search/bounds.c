@@ -25,7 +25,6 @@ struct adv_bound adv_bound_derived(const struct adv_space *space, const struct a
     const struct adv_family *bounded = &space->families[family];
     struct adv_bound bound = *by;
     bound.family = family;
-    bound.derived = true;
     if (!bounded->deeper) return bound;
     const double stages = bounded->ici[ADV_AXIS_STAGE] * bounded->dcn[ADV_AXIS_STAGE];
     const struct adv_pipeline pipeline = {adv_plan_pipelined_layers(&space->base, &space->request->model),
@@ -33,27 +32,6 @@ struct adv_bound adv_bound_derived(const struct adv_space *space, const struct a
     bound.metric += adv_pipeline_deeper_s(&pipeline, space->families[by->family].layers_per_stage,
                                           bounded->layers_per_stage, by->bubble, by->hand_overs);
     return bound;
-}
-
-int adv_bound_part(struct adv_bound *bounds, struct adv_bound *scratch, int count)
-{
-    int others = 0, derived = 0;
-    for (int i = 0; i < count; i++) {
-        if (bounds[i].derived)
-            scratch[derived++] = bounds[i];
-        else
-            bounds[others++] = bounds[i];
-    }
-    if (derived > 0) memcpy(&bounds[others], scratch, (size_t)derived * sizeof *bounds);
-    return others;
-}
-
-int adv_bound_cut(struct adv_bound *bounds, int count, double cutoff)
-{
-    int left = 0;
-    for (int i = 0; i < count; i++)
-        if (!(bounds[i].metric > cutoff)) bounds[left++] = bounds[i];
-    return left;
 }
 
 enum { DIGIT_VALUES = 256, DIGITS = 8 };

@@ -16,7 +16,6 @@ struct adv_bound {
     double metric, doubt;
     double bubble, hand_overs; /* of the metric: what its pipeline takes */
     int family;                /* of space.families */
-    bool derived;              /* from another family's: solved when the cutoff is known, most are above it */
 };
 
 /* What a search keeps of each family beside itself: a bound, room to sort it, and its least metric. */
@@ -24,13 +23,6 @@ struct adv_bound {
 
 /* The bound of a family that another one bounds (struct adv_family, bounded_by): `by` is that one's. */
 struct adv_bound adv_bound_derived(const struct adv_space *space, const struct adv_bound *by, int family);
-
-/* Moves derived bounds behind the others, each kind in its order; returns how many the others are. `scratch`
- * is as long. */
-int adv_bound_part(struct adv_bound *bounds, struct adv_bound *scratch, int count);
-
-/* Leaves out bounds above the cutoff; returns how many are left. */
-int adv_bound_cut(struct adv_bound *bounds, int count, double cutoff);
 
 /* Radix sort by metric: stable, so that the order of equal families does not depend on the C library.
  * `scratch` is as long. */

@@ -353,7 +353,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->pricer.front.capacity = ADV_SEARCH_PARETO;
     run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));
     run->pricer.scratch = adv_arena_bare(arena, sizeof *run->pricer.scratch);
-    run->kept = adv_arena_array(arena, ADV_RANK_KEPT + 1, sizeof *run->kept);
+    run->kept = adv_arena_bare(arena, (ADV_RANK_KEPT + 1) * sizeof *run->kept);
     if (!run->kept || !run->pricer.front.items || !run->pricer.scratch)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
     run->pricer.scratch->valid = false;

@@ -13,6 +13,10 @@ struct adv_run_worker {
     struct adv_pricer pricer; /* with a tape; the first one's scratch is the run's */
 };
 
+/* Families that are no plan or cannot enter the answer have no bound. That of a family which another one
+ * bounds is worked out when the cutoff is known: most are above it. */
+enum adv_run_bounded { ADV_RUN_UNBOUNDED = -1, ADV_RUN_DERIVED = -2 };
+
 struct adv_search_run {
     const struct adv_advise_request *request;
     struct adv_arena *arena;
@@ -25,7 +29,9 @@ struct adv_search_run {
     double cutoff; /* a family bounded above it cannot enter the answer */
     double *least; /* of each family: what none of its plans is below by the cautious metric */
     struct adv_bound *bounds, *scratch; /* room for one of each family */
-    bool offloaded; /* families were looked at once more with the optimizer state on the host */
+    int *bound_at;     /* of each family where its bound stands in `bounds`, or enum adv_run_bounded */
+    int derived_count; /* of them */
+    bool offloaded;    /* families were looked at once more with the optimizer state on the host */
     struct adv_run_worker *workers; /* one for each thread; NULL: nothing is priced ahead */
     struct adv_cost_scratch *helper_scratch;
     double memory_frac;        /* of the limits, that plans may use before any compromise */
@@ -62,9 +68,14 @@ struct adv_pricer *adv_run_pricer(const struct adv_search_run *run, int worker, 
 /* Works on `job`, with a helper where there is one, and, as `has_room` says, room for what it finds. */
 void adv_run_in_order(struct adv_search_run *run, struct adv_in_order *job, bool has_room);
 
-/* Bounds every family that is not out of the question into run->bounds, in the order of the families; the
- * others are counted. Returns how many. */
+/* Looks at every family, and bounds those that are not out of the question and that no other one bounds, into
+ * run->bounds, in the order of the families; those out of the question are counted. Returns how many bounds
+ * there are. */
 int adv_run_bound(struct adv_search_run *run);
+
+/* Adds the derived bounds that are not above the cutoff to the `priced` others, in the order of the families.
+ * Returns how many. */
+int adv_run_derive(struct adv_search_run *run, int priced, double cutoff);
 
 /* Goes through all families of the space with the base as it is, best bound first, until no further one can
  * enter the answer. */

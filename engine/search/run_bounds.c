@@ -23,7 +23,8 @@ struct looked {
 };
 
 struct ahead {
-    struct adv_tape tape; /* of UNKNOWN and BOUNDED families */
+    struct adv_tape tape;  /* of UNKNOWN and BOUNDED families */
+    struct looked *looked; /* of those and of TOO_BIG ones, in their order; room for a chunk of families */
     bool whole;
 };
 
@@ -31,12 +32,12 @@ struct bounding {
     struct adv_search_run *run;
     struct adv_model_params params;
     long most;          /* evaluations: a budget that ends among the bounds would leave nothing solved */
-    int left;           /* of run->bounds, filled */
+    int priced;         /* of run->bounds, filled */
     double least_bytes; /* of the families that are too big */
     const struct adv_family *smallest;
     struct adv_in_order job;
-    int chunk;             /* families */
-    struct looked *looked; /* of each family, set where it was looked at ahead */
+    int chunk;               /* families */
+    unsigned char *verdicts; /* of each family, set where it was looked at ahead; NULL: none is */
     struct ahead ahead[ADV_IN_ORDER_SLOTS];
 };
 
@@ -101,15 +102,9 @@ static bool end_early(struct bounding *bounding, int family)
 {
     struct adv_search_run *run = bounding->run;
     run->complete = false;
+    for (int i = family; i < run->space.families_count; i++) run->bound_at[i] = ADV_RUN_UNBOUNDED;
     run->result->pruned += run->space.families_count - family;
     return false;
-}
-
-static void join(struct bounding *bounding, const struct adv_bound *bound)
-{
-    struct adv_search_run *run = bounding->run;
-    run->scratch[bound->family] = *bound;
-    run->bounds[bounding->left++] = *bound;
 }
 
 /* A family that was looked at ahead: its price is counted and shown now. False: the budget is spent. */
@@ -129,14 +124,14 @@ static bool enter(struct bounding *bounding, int family, const struct ahead *ahe
     struct adv_search_run *run = bounding->run;
     const int by = run->space.families[family].bounded_by;
     if (run->pricer.evaluated >= bounding->most) return end_early(bounding, family);
-    run->scratch[family].doubt = 0; /* until it is bounded */
+    run->bound_at[family] = ADV_RUN_UNBOUNDED;
     if (is_above_cutoff(run, family)) {
         run->result->pruned++;
         return true;
     }
-    if (by >= 0 && run->scratch[by].doubt > 0) {
-        const struct adv_bound derived = adv_bound_derived(&run->space, &run->scratch[by], family);
-        join(bounding, &derived);
+    if (by >= 0 && run->bound_at[by] != ADV_RUN_UNBOUNDED) {
+        run->bound_at[family] = ADV_RUN_DERIVED;
+        run->derived_count++;
         return true;
     }
     const struct looked looked = known ? *known : look_at(bounding, &run->pricer, family);
@@ -149,7 +144,8 @@ static bool enter(struct bounding *bounding, int family, const struct ahead *ahe
         bounding->least_bytes = adv_min(looked.bytes, bounding->least_bytes);
         return true;
     case BOUNDED:
-        join(bounding, &looked.bound);
+        run->bound_at[family] = bounding->priced;
+        run->bounds[bounding->priced++] = looked.bound;
         return true;
     case UNKNOWN:
     case DERIVED:
@@ -175,9 +171,9 @@ static bool bound_now(void *context, int item)
     return true;
 }
 
-static bool was_bounded(const struct looked *looked)
+static bool was_bounded(enum verdict verdict)
 {
-    return looked->verdict == BOUNDED || looked->verdict == DERIVED;
+    return verdict == BOUNDED || verdict == DERIVED;
 }
 
 /* Whether a family will be bounded, as far as its weights and its forerunners tell. */
@@ -194,31 +190,42 @@ static bool will_be_bounded(const struct bounding *bounding, int family)
     return !is_too_big(bounding, &plan, &bytes);
 }
 
+/* Room for what is found of a chunk; false: there is none. */
+static bool make_room(const struct bounding *bounding, struct ahead *ahead)
+{
+    adv_tape_rewind(&ahead->tape);
+    if (!ahead->looked) ahead->looked = malloc((size_t)bounding->chunk * sizeof *ahead->looked);
+    return ahead->looked != NULL;
+}
+
 static void bound_ahead(void *context, int worker, int slot, int item)
 {
     struct bounding *bounding = context;
     const struct adv_search_run *run = bounding->run;
     struct ahead *ahead = &bounding->ahead[slot];
-    adv_tape_rewind(&ahead->tape);
+    unsigned char *verdicts = bounding->verdicts;
+    ahead->whole = false;
+    if (!make_room(bounding, ahead)) return;
     struct adv_pricer *pricer = adv_run_pricer(run, worker, &ahead->tape, &bounding->job.stop);
     const int first = item * bounding->chunk;
-    int forerunner = -1;
+    int forerunner = -1, count = 0;
     bool derived = false;
     for (int i = first; i < chunk_end(bounding, item) && !pricer->spent; i++) {
-        struct looked *looked = &bounding->looked[i];
         const int by = run->space.families[i].bounded_by;
-        looked->verdict = LEFT_OUT;
+        verdicts[i] = LEFT_OUT;
         if (is_above_cutoff(run, i)) continue;
         if (by >= 0 && by != forerunner)
-            derived = by < first ? will_be_bounded(bounding, by) : was_bounded(&bounding->looked[by]);
+            derived = by < first ? will_be_bounded(bounding, by) : was_bounded((enum verdict)verdicts[by]);
         if (by >= 0) forerunner = by;
         if (by >= 0 && derived) {
-            looked->verdict = DERIVED;
+            verdicts[i] = DERIVED;
             continue;
         }
         const int row = ahead->tape.count;
+        struct looked *looked = &ahead->looked[count++];
         *looked = look_at(bounding, pricer, i);
         looked->row = row;
+        verdicts[i] = (unsigned char)looked->verdict;
     }
     ahead->whole = !pricer->spent && !ahead->tape.broken;
 }
@@ -228,10 +235,11 @@ static bool take_bounds(void *context, int slot, int item)
     struct bounding *bounding = context;
     const struct ahead *ahead = &bounding->ahead[slot];
     if (!ahead->whole) return bound_now(context, item);
+    const struct looked *next = ahead->looked;
     for (int i = item * bounding->chunk; i < chunk_end(bounding, item); i++) {
-        const struct looked *looked = &bounding->looked[i];
-        const bool known = looked->verdict != LEFT_OUT && looked->verdict != DERIVED;
-        if (!enter(bounding, i, ahead, known ? looked : NULL)) return false;
+        const enum verdict verdict = (enum verdict)bounding->verdicts[i];
+        const bool known = verdict != LEFT_OUT && verdict != DERIVED;
+        if (!enter(bounding, i, ahead, known ? next++ : NULL)) return false;
     }
     return true;
 }
@@ -241,6 +249,13 @@ static bool is_given_up(void *context)
     struct adv_search_run *run = ((const struct bounding *)context)->run;
     run->pricer.spent |= adv_budget_over(run->request->budget);
     return run->pricer.spent;
+}
+
+/* No plan of the family is below its bound, in this pass and in those that only add to its plans. */
+static void raise_least(const struct adv_search_run *run, const struct adv_bound *bound)
+{
+    double *least = &run->least[bound->family];
+    *least = adv_max(*least, bound->metric);
 }
 
 int adv_run_bound(struct adv_search_run *run)
@@ -254,7 +269,7 @@ int adv_run_bound(struct adv_search_run *run)
         .most = run->pricer.evaluated + (run->pricer.budget - run->pricer.evaluated + 1) / 2,
         .least_bytes = (double)INFINITY,
         .chunk = chunk,
-        .looked = run->workers ? malloc(((size_t)count + 1) * sizeof *bounding.looked) : NULL,
+        .verdicts = run->workers ? malloc((size_t)count + 1) : NULL,
         .job = {.count = chunks,
                 .ahead_from = (AHEAD_FROM_EIGHTHS * chunks + 7) / 8,
                 .work = bound_ahead,
@@ -263,18 +278,39 @@ int adv_run_bound(struct adv_search_run *run)
                 .over = is_given_up},
     };
     bounding.job.context = &bounding;
-    adv_run_in_order(run, &bounding.job, bounding.looked != NULL);
-    free(bounding.looked);
-    for (int i = 0; i < ADV_IN_ORDER_SLOTS; i++) adv_tape_free(&bounding.ahead[i].tape);
-    for (int i = 0; i < bounding.left; i++) {
-        double *least = &run->least[run->bounds[i].family];
-        *least = adv_max(*least, run->bounds[i].metric);
+    run->derived_count = 0;
+    adv_run_in_order(run, &bounding.job, bounding.verdicts != NULL);
+    free(bounding.verdicts);
+    for (int i = 0; i < ADV_IN_ORDER_SLOTS; i++) {
+        adv_tape_free(&bounding.ahead[i].tape);
+        free(bounding.ahead[i].looked);
     }
-    if (bounding.left == 0 && bounding.smallest) { /* nothing can fit: say by how much the nearest misses */
+    for (int i = 0; i < bounding.priced; i++) raise_least(run, &run->bounds[i]);
+    if (bounding.priced == 0 && bounding.smallest) { /* nothing can fit: say by how much the nearest misses */
         struct adv_plan plan;
         struct adv_estimate estimate;
         adv_space_plan(&run->space, bounding.smallest, &plan);
         (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
     }
-    return bounding.left;
+    return bounding.priced;
+}
+
+static struct adv_bound derive(const struct adv_search_run *run, int family)
+{
+    const int by = run->space.families[family].bounded_by, at = run->bound_at[by];
+    const struct adv_bound bound = at == ADV_RUN_DERIVED ? derive(run, by) : run->bounds[at];
+    return adv_bound_derived(&run->space, &bound, family);
+}
+
+int adv_run_derive(struct adv_search_run *run, int priced, double cutoff)
+{
+    int count = 0;
+    for (int i = 0; i < priced; i++) run->bound_at[run->bounds[i].family] = i; /* they were sorted */
+    for (int family = 0; family < run->space.families_count && run->derived_count > 0; family++) {
+        if (run->bound_at[family] != ADV_RUN_DERIVED) continue;
+        const struct adv_bound bound = derive(run, family);
+        raise_least(run, &bound);
+        if (!(bound.metric > cutoff)) run->bounds[priced + count++] = bound;
+    }
+    return count;
 }

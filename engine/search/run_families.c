@@ -64,9 +64,10 @@ static void solve_smallest(struct adv_search_run *run, struct adv_plan *plan)
     keep(run, plan, &estimate);
 }
 
-static void solve_all_smallest(struct adv_search_run *run, int priced, int count)
+static void solve_all_smallest(struct adv_search_run *run, int priced)
 {
-    adv_bound_sort(&run->bounds[priced], run->scratch, count - priced);
+    const int derived = adv_run_derive(run, priced, (double)INFINITY), count = priced + derived;
+    adv_bound_sort(&run->bounds[priced], run->scratch, derived);
     for (int i = 0; i < count; i++) {
         struct adv_plan plan;
         adv_space_plan(&run->space, &run->space.families[run->bounds[i].family], &plan);
@@ -212,14 +213,13 @@ static void solve_families(struct adv_search_run *run, const struct adv_bound *b
     adv_run_in_order(run, &solving.job, ahead != NULL);
 }
 
-/* Derived bounds lie behind the `priced` others. Most are above the cutoff that these leave. */
-static void solve_all(struct adv_search_run *run, int priced, int count)
+/* The families that were priced first: most derived bounds are above the cutoff that these leave. */
+static void solve_all(struct adv_search_run *run, int priced)
 {
     struct solved *ahead = run->workers ? calloc(ADV_IN_ORDER_SLOTS, sizeof *ahead) : NULL;
     solve_families(run, run->bounds, priced, ahead);
-    int derived = 0;
-    if (!run->pricer.spent) derived = adv_bound_cut(&run->bounds[priced], count - priced, run->cutoff);
-    run->result->pruned += count - priced - derived;
+    const int derived = run->pricer.spent ? 0 : adv_run_derive(run, priced, run->cutoff);
+    run->result->pruned += run->derived_count - derived;
     adv_bound_sort(&run->bounds[priced], run->scratch, derived);
     if (derived > 0) solve_families(run, &run->bounds[priced], derived, ahead);
     if (run->pricer.spent) run->complete = false;
@@ -234,7 +234,8 @@ static bool make_room(struct adv_search_run *run)
     run->bounds = adv_arena_bare(run->arena, room * sizeof *run->bounds);
     run->scratch = adv_arena_bare(run->arena, room * sizeof *run->scratch);
     run->least = adv_arena_bare(run->arena, room * sizeof *run->least);
-    if (!run->bounds || !run->scratch || !run->least) return false;
+    run->bound_at = adv_arena_bare(run->arena, room * sizeof *run->bound_at);
+    if (!run->bounds || !run->scratch || !run->least || !run->bound_at) return false;
     for (size_t i = 0; i < room; i++) run->least[i] = -(double)INFINITY;
     return true;
 }
@@ -247,16 +248,15 @@ void adv_run_families(struct adv_search_run *run)
         run->no_memory = true;
         return;
     }
-    int count = adv_run_bound(run);
-    if (count == 0) return;
-    const int priced = adv_bound_part(run->bounds, run->scratch, count);
+    const int priced = adv_run_bound(run);
+    if (priced == 0) return;
     adv_bound_sort(run->bounds, run->scratch, priced);
     struct adv_plan plan;
     adv_space_plan(&run->space, &run->space.families[run->bounds[0].family], &plan);
     if (first && run->pricer.budget >= ADV_SETTLE_LEAST_BUDGET)
         adv_remat_space_order(&run->open, &run->pricer, &plan);
     if (run->request->objective == ADV_OBJECTIVE_HBM)
-        solve_all_smallest(run, priced, count);
+        solve_all_smallest(run, priced);
     else
-        solve_all(run, priced, count);
+        solve_all(run, priced);
 }

@@ -28,6 +28,7 @@ struct building {
     atomic_int left; /* of them, beside those of the parts that were taken */
     struct adv_in_order job;
     struct adv_walked parts[PARTS];
+    int starts[PARTS]; /* of their families in the space, once all are known */
 };
 
 static bool is_given_up(void *context)
@@ -67,31 +68,73 @@ static bool walk_now(void *context, int item)
     return take_part(context, 0, item);
 }
 
+/* Brings the families of a part to those of the space. */
+static bool join_part(void *context, int item)
+{
+    struct building *building = context;
+    struct adv_walked *part = &building->parts[item];
+    const int start = building->starts[item], room = building->space->families_count - start;
+    for (int i = 0; i < part->count && i < room; i++) {
+        struct adv_family *family = &building->space->families[start + i];
+        *family = part->families[i];
+        if (family->bounded_by >= 0) family->bounded_by += start;
+    }
+    free(part->families);
+    return true;
+}
+
+static void join_ahead(void *context, int worker, int slot, int item)
+{
+    (void)worker;
+    (void)slot;
+    (void)join_part(context, item);
+}
+
+static bool take_joined(void *context, int slot, int item)
+{
+    (void)context;
+    (void)slot;
+    (void)item;
+    return true;
+}
+
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+/* By two threads: the system gives the space its memory as it is written. */
+static void join_families(struct building *building)
+{
+    const struct adv_budget *budget = building->space->request->budget;
+    struct adv_in_order job = {.context = building,
+                               .count = building->job.count,
+                               .work = join_ahead,
+                               .take = take_joined,
+                               .direct = join_part,
+                               .over = never};
+    adv_in_order_run(&job, budget ? budget->crew : NULL);
+}
+
 /* Brings the parts together, in order. */
 static void join(struct building *building, struct adv_arena *arena)
 {
     struct adv_space *space = building->space;
     struct adv_walked all = {0};
     for (int i = 0; i < building->job.count; i++) {
-        if (building->over) free(building->parts[i].families);
-        all.count += building->parts[i].count;
-    }
-    if (building->over) return;
-    const int room = all.count < building->most ? all.count : building->most;
-    space->families = adv_arena_bare(arena, (size_t)room * sizeof *space->families);
-    for (int p = 0; p < building->job.count; p++) {
-        struct adv_walked *part = &building->parts[p];
-        const int before = space->families_count;
-        for (int i = 0; i < part->count && space->families && space->families_count < room; i++) {
-            struct adv_family *family = &space->families[space->families_count++];
-            *family = part->families[i];
-            if (family->bounded_by >= 0) family->bounded_by += before;
-        }
+        struct adv_walked *part = &building->parts[i];
+        building->starts[i] = all.count < building->most ? all.count : building->most;
+        all.count += part->count;
         space->considered += part->considered;
-        for (int i = 0; i < ADV_WALKED_RULES && part->rules[i]; i++)
-            adv_walked_count(&all, part->rules[i], part->rule_counts[i]);
-        free(part->families);
+        for (int rule = 0; rule < ADV_WALKED_RULES && part->rules[rule]; rule++)
+            adv_walked_count(&all, part->rules[rule], part->rule_counts[rule]);
     }
+    const int room = all.count < building->most ? all.count : building->most;
+    if (!building->over) space->families = adv_arena_bare(arena, (size_t)room * sizeof *space->families);
+    space->families_count = space->families ? room : 0;
+    join_families(building);
+    if (building->over) return;
     space->illegal = all.illegal;
     space->left_out = space->considered - space->illegal - space->families_count + building->meshes.left_out;
     space->considered += building->meshes.left_out;

@@ -8,6 +8,7 @@
 #include "engine/search/bounds.h"
 #include "engine/search/space_meshes.h"
 #include "engine/search/remat_space.h"
+#include "engine/search/run.h"
 #include "engine/search/space_pipelines.h"
 #include "engine/search/space.h"
 
@@ -468,7 +469,7 @@ static void draw_bounds(struct adv_bound bounds[BOUNDS])
     for (int i = 0; i < BOUNDS; i++) {
         random = random * 1664525u + 1013904223u;
         const double metric = ldexp((double)(random >> 20) - 2000.0, (int)(random >> 28) - 30);
-        bounds[i] = (struct adv_bound){.metric = metric, .family = i, .derived = random >> 16 & 1};
+        bounds[i] = (struct adv_bound){.metric = metric, .family = i};
     }
 }
 
@@ -486,32 +487,65 @@ static void bounds_are_sorted_by_metric_and_equal_ones_stay_in_order(void **stat
     }
 }
 
-static void derived_bounds_stand_behind_the_others_in_their_order(void **state)
+/* A run whose families without a forerunner are bounded by numbers that were drawn. */
+static int bound_some(struct adv_search_run *run, struct fixture *fixture, struct adv_bound *known)
 {
-    (void)state;
-    static struct adv_bound bounds[BOUNDS], scratch[BOUNDS];
-    draw_bounds(bounds);
-    const int others = adv_bound_part(bounds, scratch, BOUNDS);
-    assert_in_range(others, BOUNDS / 4, BOUNDS - BOUNDS / 4);
-    for (int i = 0; i < BOUNDS; i++) {
-        assert_int_equal(bounds[i].derived, i >= others);
-        if (i > 0 && i != others) assert_true(bounds[i - 1].family < bounds[i].family);
+    enum { MOST = 1 << 14 };
+    static struct adv_bound bounds[MOST];
+    static double least[MOST];
+    static int bound_at[MOST];
+    unsigned random = 1;
+    int priced = 0;
+    *run = (struct adv_search_run){.bounds = bounds, .least = least, .bound_at = bound_at};
+    build(fixture, MOE_JOB, &run->space);
+    assert_in_range(run->space.families_count, 100, MOST);
+    for (int i = 0; i < run->space.families_count; i++) {
+        const int by = run->space.families[i].bounded_by;
+        least[i] = -(double)INFINITY;
+        random = random * 1664525u + 1013904223u;
+        const double part = (double)(random >> 8) / (1 << 24);
+        bound_at[i] = ADV_RUN_UNBOUNDED;
+        if (by >= 0 && bound_at[by] != ADV_RUN_UNBOUNDED) {
+            bound_at[i] = ADV_RUN_DERIVED;
+            run->derived_count++;
+            known[i] = adv_bound_derived(&run->space, &known[by], i);
+        } else if (random >> 29) { /* some are out of the question */
+            known[i] = (struct adv_bound){1 + part, 1, 0.1 * part, 0.2 * (1 - part), i};
+            bound_at[i] = priced;
+            bounds[priced++] = known[i];
+        }
     }
+    assert_in_range(run->derived_count, 50, run->space.families_count);
+    for (int i = 0, k = priced - 1; i < k; i++, k--) { /* as if they were sorted */
+        const struct adv_bound swapped = bounds[i];
+        bounds[i] = bounds[k];
+        bounds[k] = swapped;
+    }
+    return priced;
 }
 
-static void bounds_above_the_cutoff_are_left_out_and_no_others(void **state)
+static void derived_bounds_above_the_cutoff_are_left_out_and_no_others(void **state)
 {
     (void)state;
-    static struct adv_bound bounds[BOUNDS], all[BOUNDS];
-    draw_bounds(all);
-    memcpy(bounds, all, sizeof bounds);
-    const double cutoff = all[7].metric;
-    const int left = adv_bound_cut(bounds, BOUNDS, cutoff);
-    int at = 0;
-    for (int i = 0; i < BOUNDS; i++)
-        if (all[i].metric <= cutoff) assert_int_equal(bounds[at++].family, i);
-    assert_int_equal(at, left);
-    assert_int_equal(adv_bound_cut(bounds, left, (double)INFINITY), left);
+    static struct fixture fixture;
+    static struct adv_bound known[1 << 14];
+    static const double cutoffs[] = {0.5, 1.2, 1.5, 1.9, (double)INFINITY};
+    for (size_t c = 0; c < sizeof cutoffs / sizeof *cutoffs; c++) {
+        struct adv_search_run run;
+        const int priced = bound_some(&run, &fixture, known);
+        const int derived = adv_run_derive(&run, priced, cutoffs[c]);
+        int at = priced;
+        for (int i = 0; i < run.space.families_count; i++) {
+            if (run.bound_at[i] != ADV_RUN_DERIVED) continue;
+            assert_true(run.least[i] <= known[i].metric);
+            assert_true((run.least[i] > cutoffs[c]) == (known[i].metric > cutoffs[c]));
+            if (known[i].metric > cutoffs[c]) continue;
+            assert_true(run.bounds[at].family == i && run.bounds[at].metric == known[i].metric);
+            at++;
+        }
+        assert_int_equal(at, priced + derived);
+        fixture_close(&fixture);
+    }
 }
 
 int main(void)
@@ -536,8 +570,7 @@ int main(void)
         cmocka_unit_test(an_empty_space_names_the_rule_that_empties_it),
         cmocka_unit_test(the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs),
         cmocka_unit_test(bounds_are_sorted_by_metric_and_equal_ones_stay_in_order),
-        cmocka_unit_test(derived_bounds_stand_behind_the_others_in_their_order),
-        cmocka_unit_test(bounds_above_the_cutoff_are_left_out_and_no_others),
+        cmocka_unit_test(derived_bounds_above_the_cutoff_are_left_out_and_no_others),
     };
     return run_group(tests);
 }

@@ -38,12 +38,19 @@ static bool reserve(struct adv_text *text, size_t more_bytes)
     return true;
 }
 
+char *adv_text_open(struct adv_text *text, size_t length_bytes)
+{
+    if (!reserve(text, length_bytes)) return NULL;
+    char *opened = text->data + text->length_bytes;
+    text->length_bytes += length_bytes;
+    opened[length_bytes] = '\0';
+    return opened;
+}
+
 void adv_text_append_bytes(struct adv_text *text, const char *bytes, size_t length_bytes)
 {
-    if (!reserve(text, length_bytes)) return;
-    memcpy(text->data + text->length_bytes, bytes, length_bytes);
-    text->length_bytes += length_bytes;
-    text->data[text->length_bytes] = '\0';
+    char *opened = adv_text_open(text, length_bytes);
+    if (opened) memcpy(opened, bytes, length_bytes);
 }
 
 void adv_text_append(struct adv_text *text, const char *string)

@@ -21,6 +21,9 @@ struct adv_text adv_text_empty(size_t limit_bytes);
 void adv_text_init(struct adv_text *text, size_t limit_bytes);
 void adv_text_append(struct adv_text *text, const char *string);
 void adv_text_append_bytes(struct adv_text *text, const char *bytes, size_t length_bytes);
+
+/* Appends that many bytes, which the caller writes; NULL, and nothing appended, where there is no room. */
+char *adv_text_open(struct adv_text *text, size_t length_bytes);
 void adv_text_format(struct adv_text *text, const char *format, ...) ADV_PRINTF(2, 3);
 void adv_text_free(struct adv_text *text);
 

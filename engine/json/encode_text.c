@@ -1,5 +1,6 @@
 /* encode_text.c: a tree as text, byte for byte as json_dumps writes it with JSON_COMPACT, JSON_ENCODE_ANY and
  * 12 significant digits, in a fraction of its time: the writing of a long answer shows beside its search. */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,24 +22,117 @@ static void write_escaped(struct adv_text *out, unsigned char byte)
         adv_text_format(out, "\\u%04X", byte);
 }
 
-/* UTF-8 stays as it is, and so does what is written. */
-static void write_string(struct adv_text *out, const char *string, size_t bytes)
+static bool stands_for_itself(unsigned char byte)
+{
+    return byte >= ' ' && byte != '"' && byte != '\\';
+}
+
+/* How many bytes from the start on surely stand for themselves, by eights: of a word, those that are 0, and
+ * those below a blank, are found by what subtracting borrows. */
+static size_t plain_bytes(const char *string, size_t bytes)
+{
+    const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
+    size_t plain = 0;
+    for (; plain + 8 <= bytes; plain += 8) {
+        uint64_t word;
+        memcpy(&word, string + plain, sizeof word);
+        const uint64_t quotes = word ^ ones * '"', slashes = word ^ ones * '\\';
+        if ((((word - ones * ' ') & ~word) | ((quotes - ones) & ~quotes) | ((slashes - ones) & ~slashes)) &
+            highs)
+            break;
+    }
+    return plain;
+}
+
+static void write_escapes(struct adv_text *out, const char *string, size_t bytes)
 {
     size_t from = 0;
-    if (bytes > 0 && (unsigned char)string[0] == WRITTEN) {
-        adv_text_append_bytes(out, string + 1, bytes - 1);
-        return;
-    }
-    adv_text_append_bytes(out, "\"", 1);
     for (size_t i = 0; i < bytes; i++) {
         const unsigned char byte = (unsigned char)string[i];
-        if (byte >= ' ' && byte != '"' && byte != '\\') continue;
+        if (stands_for_itself(byte)) continue;
         adv_text_append_bytes(out, string + from, i - from);
         write_escaped(out, byte);
         from = i + 1;
     }
     adv_text_append_bytes(out, string + from, bytes - from);
-    adv_text_append_bytes(out, "\"", 1);
+}
+
+/* UTF-8 stays as it is, and so does what is written. */
+static void write_string(struct adv_text *out, const char *string, size_t bytes)
+{
+    if (bytes > 0 && (unsigned char)string[0] == WRITTEN) {
+        adv_text_append_bytes(out, string + 1, bytes - 1);
+        return;
+    }
+    size_t plain = plain_bytes(string, bytes);
+    while (plain < bytes && stands_for_itself((unsigned char)string[plain])) plain++;
+    if (plain < bytes) {
+        adv_text_append_bytes(out, "\"", 1);
+        write_escapes(out, string, bytes);
+        adv_text_append_bytes(out, "\"", 1);
+        return;
+    }
+    char *text = adv_text_open(out, bytes + 2);
+    if (!text) return;
+    text[0] = text[bytes + 1] = '"';
+    memcpy(text + 1, string, bytes);
+}
+
+enum { DIGITS = 12 };
+
+/* The digits of a number as "%.12g" rounds them, and the place of the first, for numbers that it writes
+ * without an exponent. The product with an exact power of ten is off by less than a ten thousandth of the
+ * last digit: false where that leaves open which way to round. */
+static bool round_digits(double value, uint64_t *digits, int *place)
+{
+    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    static const double least = 1e-3, most = 1e11, open = 1e-3;
+    if (!(value >= least && value < most)) return false;
+    int at = -3;
+    while (at < DIGITS - 2 && value >= (at < -1 ? 1 / powers[-at - 1] : powers[at + 1])) at++;
+    const double scaled = value * powers[DIGITS - 1 - at], whole = floor(scaled), rest = scaled - whole;
+    if (!(scaled >= powers[DIGITS - 1] && scaled < powers[DIGITS] - 1) || fabs(rest - 0.5) < open)
+        return false;
+    *digits = (uint64_t)whole + (rest > 0.5);
+    *place = at;
+    return true;
+}
+
+/* Writes such a number; false: it is left to the C library. */
+static bool write_plain_real(struct adv_text *out, double value)
+{
+    char text[2 * DIGITS], *at = text;
+    uint64_t digits;
+    int place, count = DIGITS;
+    if (!round_digits(fabs(value), &digits, &place)) return false;
+    while (digits % 10 == 0) { /* it is not zero */
+        digits /= 10;
+        count--;
+    }
+    const int before = place + 1; /* digits before the point; below 1 there are zeros behind it */
+    if (value < 0) *at++ = '-';
+    if (before <= 0) *at++ = '0';
+    char *first = at;
+    if (before > 0 && count <= before) { /* whole */
+        for (int i = before - 1; i >= 0; i--) {
+            first[i] = (char)('0' + (i < count ? digits % 10 : 0));
+            if (i < count) digits /= 10;
+        }
+        memcpy(first + before, ".0", 2);
+        at = first + before + 2;
+    } else {
+        const int zeros = before < 0 ? -before : 0, lead = before > 0 ? before : 0;
+        for (int i = count - 1; i >= 0; i--) {
+            first[i + (i >= lead ? 1 + zeros : 0)] = (char)('0' + digits % 10);
+            digits /= 10;
+        }
+        first[lead] = '.';
+        memset(first + lead + 1, '0', (size_t)zeros);
+        at = first + count + 1 + zeros;
+    }
+    adv_text_append_bytes(out, text, (size_t)(at - text));
+    return true;
 }
 
 /* A real keeps a point or an exponent, so that it is read back as one; exponents have neither plus nor
@@ -46,6 +140,7 @@ static void write_string(struct adv_text *out, const char *string, size_t bytes)
 static void write_real(struct adv_text *out, double value)
 {
     char text[32];
+    if (write_plain_real(out, value)) return;
     (void)snprintf(text, sizeof text, "%.12g", value);
     char *exponent = strchr(text, 'e');
     if (exponent) {

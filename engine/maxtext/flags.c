@@ -4,25 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AT(member) offsetof(struct adv_flags, member)
+#define AT(member)  offsetof(struct adv_flags, member)
+#define NAMED(text) text, sizeof text - 1
 
 /* The switches of a plan and their flags. */
 static const struct {
     const char *name;
+    size_t name_bytes;
     size_t offset;
 } switches[] = {
-    {"xla_tpu_enable_sparse_core_collective_offload_all_gather", AT(sc_all_gather)},
-    {"xla_tpu_enable_sparse_core_collective_offload_reduce_scatter", AT(sc_reduce_scatter)},
-    {"xla_tpu_enable_sparse_core_collective_offload_all_reduce", AT(sc_all_reduce)},
-    {"xla_enable_async_all_gather", AT(async_all_gather)},
-    {"xla_tpu_enable_async_collective_fusion_fuse_all_gather", AT(cf_all_gather)},
-    {"xla_tpu_enable_async_collective_fusion_fuse_reduce_scatter", AT(cf_reduce_scatter)},
-    {"xla_tpu_enable_async_collective_fusion_fuse_all_reduce", AT(cf_all_reduce)},
-    {"xla_tpu_enable_latency_hiding_layer_scheduler", AT(latency_hiding_layer_scheduler)},
-    {"xla_tpu_enable_sparse_core_collective_aggregator", AT(sc_aggregator)},
-    {"xla_tpu_enable_data_parallel_all_reduce_opt", AT(data_parallel_overlap)},
-    {"xla_tpu_pipeline_memory_host_transfers", AT(host_transfer_pipelining)},
-    {"xla_tpu_enable_all_experimental_scheduler_features", AT(host_offload_scheduling)},
+    {NAMED("xla_tpu_enable_sparse_core_collective_offload_all_gather"), AT(sc_all_gather)},
+    {NAMED("xla_tpu_enable_sparse_core_collective_offload_reduce_scatter"), AT(sc_reduce_scatter)},
+    {NAMED("xla_tpu_enable_sparse_core_collective_offload_all_reduce"), AT(sc_all_reduce)},
+    {NAMED("xla_enable_async_all_gather"), AT(async_all_gather)},
+    {NAMED("xla_tpu_enable_async_collective_fusion_fuse_all_gather"), AT(cf_all_gather)},
+    {NAMED("xla_tpu_enable_async_collective_fusion_fuse_reduce_scatter"), AT(cf_reduce_scatter)},
+    {NAMED("xla_tpu_enable_async_collective_fusion_fuse_all_reduce"), AT(cf_all_reduce)},
+    {NAMED("xla_tpu_enable_latency_hiding_layer_scheduler"), AT(latency_hiding_layer_scheduler)},
+    {NAMED("xla_tpu_enable_sparse_core_collective_aggregator"), AT(sc_aggregator)},
+    {NAMED("xla_tpu_enable_data_parallel_all_reduce_opt"), AT(data_parallel_overlap)},
+    {NAMED("xla_tpu_pipeline_memory_host_transfers"), AT(host_transfer_pipelining)},
+    {NAMED("xla_tpu_enable_all_experimental_scheduler_features"), AT(host_offload_scheduling)},
 };
 enum { SWITCHES = sizeof switches / sizeof *switches };
 
@@ -63,8 +65,9 @@ static bool named(const char *flag, const char *name)
 struct writer {
     struct adv_arena *arena;
     struct adv_config *config;
-    const struct adv_catalog *catalog;
-    const char *chip, *libtpu;
+    const char *chip;
+    const struct adv_catalog_refusal *refusals; /* of the libtpu that the flags are for */
+    int refusals_count;
     bool full;
 };
 
@@ -110,28 +113,34 @@ static const struct adv_catalog_bundle *find_bundle(const struct adv_catalog *ca
 
 /* A bundle's flag that is one of the plan's switches is the plan's to set, or to leave at the compiler's
  * default. */
-static bool is_switch(const char *flag)
+static bool is_switch(const char *name, size_t name_bytes)
 {
     for (int i = 0; i < SWITCHES; i++)
-        if (named(flag, switches[i].name)) return true;
+        if (switches[i].name_bytes == name_bytes && memcmp(switches[i].name, name, name_bytes) == 0)
+            return true;
     return false;
 }
 
 /* Published sets were made for other releases than the one that plans are written for. */
-static bool is_refused(const struct writer *writer, const char *flag)
+static bool is_refused(const struct writer *writer, const char *name, size_t name_bytes)
 {
-    char name[ADV_LIMIT_XLA_FLAG];
-    const char *equals = strchr(flag, '=');
-    if (!equals || strncmp(flag, "--", 2) != 0) return false;
-    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - flag - 2), flag + 2);
-    return adv_catalog_option_unknown(writer->catalog, writer->libtpu, name);
+    for (int i = 0; i < writer->refusals_count; i++) {
+        const struct adv_catalog_refusal *refusal = &writer->refusals[i];
+        if (!refusal->value && strncmp(refusal->flag, name, name_bytes) == 0 && !refusal->flag[name_bytes])
+            return true;
+    }
+    return false;
 }
 
 static void put_bundle(struct writer *writer, const struct adv_catalog_bundle *bundle)
 {
-    for (int i = 0; bundle && i < bundle->flags_count; i++)
-        if (!is_switch(bundle->flags[i]) && !is_refused(writer, bundle->flags[i]))
-            put(writer, bundle->flags[i]);
+    for (int i = 0; bundle && i < bundle->flags_count; i++) {
+        const char *flag = bundle->flags[i], *name = flag + 2, *equals = strchr(flag, '=');
+        const bool named_one = equals && strncmp(flag, "--", 2) == 0;
+        const size_t name_bytes = named_one ? (size_t)(equals - name) : 0;
+        if (!named_one || (!is_switch(name, name_bytes) && !is_refused(writer, name, name_bytes)))
+            put(writer, flag);
+    }
 }
 
 /* The flag is false, whatever a published set says. */
@@ -149,13 +158,12 @@ static void put_off(struct writer *writer, const char *name)
  * off. */
 static void put_refused_off(struct writer *writer)
 {
-    int count = 0;
-    const struct adv_catalog_refusal *refusals =
-        adv_catalog_refusals(writer->catalog, writer->libtpu, &count);
-    for (int i = 0; i < count; i++)
-        if (refusals[i].value && adv_catalog_refusal_on(&refusals[i], writer->chip) &&
-            adv_software_meets(&refusals[i], writer->config->flags, writer->config->flags_count))
-            put_off(writer, refusals[i].flag);
+    for (int i = 0; i < writer->refusals_count; i++) {
+        const struct adv_catalog_refusal *refusal = &writer->refusals[i];
+        if (refusal->value && adv_catalog_refusal_on(refusal, writer->chip) &&
+            adv_software_meets(refusal, writer->config->flags, writer->config->flags_count))
+            put_off(writer, refusal->flag);
+    }
 }
 
 adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *cluster,
@@ -163,7 +171,8 @@ adv_code adv_flags_write(const struct adv_plan *plan, const struct adv_cluster *
                          struct adv_arena *arena, struct adv_config *config, adv_err *err)
 {
     const char *chip = cluster->chip.name;
-    struct writer writer = {arena, config, catalog, chip, software->libtpu, false};
+    struct writer writer = {.arena = arena, .config = config, .chip = chip};
+    writer.refusals = adv_catalog_refusals(catalog, software->libtpu, &writer.refusals_count);
     config->flags_count = 0;
     if (plan->flags.scoped_vmem_limit_kib > 0) {
         char value[24];

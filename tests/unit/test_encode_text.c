@@ -52,6 +52,49 @@ static void numbers_are_those_of_jansson(void **state)
     expect_same(json_integer(0));
 }
 
+/* Every magnitude, close to powers of ten and to halves of the last digit, too. */
+static void rounded_numbers_are_those_of_jansson(void **state)
+{
+    enum { ROUNDS = 4000 };
+    (void)state;
+    uint64_t seed = 7;
+    json_t *reals = json_array();
+    for (int i = 0; i < ROUNDS; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        const double scale = pow(10, (double)(seed >> 40) / (1 << 24) * 20 - 6);
+        const double fraction = (double)(seed >> 11) / 9007199254740992.0, digits = floor(fraction * 1e12);
+        const double power = pow(10, (double)(i % 20) - 6);
+        const double each[] = {fraction * scale,
+                               -fraction,
+                               floor(fraction * 1e6),
+                               floor(fraction * 1e4) / 16,
+                               (digits + 0.5) * power,
+                               nextafter((digits + 0.5) * power, 0),
+                               digits / 1e9,
+                               nextafter(power, 0),
+                               nextafter(power, 1e300),
+                               power - power * 1e-12,
+                               power - power * 4e-13};
+        for (size_t k = 0; k < sizeof each / sizeof *each; k++)
+            assert_int_equal(json_array_append_new(reals, json_real(each[k])), 0);
+    }
+    expect_same(reals);
+}
+
+static void bytes_are_escaped_wherever_they_stand(void **state)
+{
+    (void)state;
+    static const char odd[] = "\"\\\n\x01\x1f\x7f !#[]";
+    for (size_t length = 1; length < 40; length++)
+        for (size_t at = 0; at < length; at++)
+            for (size_t i = 0; i + 1 < sizeof odd; i++) {
+                char text[64] = "";
+                memset(text, 'a', length);
+                text[at] = odd[i];
+                expect_same(json_string(text));
+            }
+}
+
 static void nothing_has_no_text(void **state)
 {
     (void)state;
@@ -163,6 +206,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_that_of_jansson),
         cmocka_unit_test(numbers_are_those_of_jansson),
+        cmocka_unit_test(rounded_numbers_are_those_of_jansson),
+        cmocka_unit_test(bytes_are_escaped_wherever_they_stand),
         cmocka_unit_test(nothing_has_no_text),
         cmocka_unit_test(what_was_written_ahead_stands_where_it_belongs),
         cmocka_unit_test(without_memory_nothing_is_written_ahead),

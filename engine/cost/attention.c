@@ -168,15 +168,15 @@ static adv_code call_s(const struct adv_cost *cost, const struct adv_layer *laye
 static adv_code kernel_s(const struct adv_cost *cost, const struct adv_layer *layer, enum adv_kernel kernel,
                          double times, struct adv_account *account, double *seconds, adv_err *err)
 {
-    int kind = adv_cost_kind(cost, layer);
-    struct adv_cost_compute *compute = cost->scratch ? cost->scratch->compute : NULL;
+    struct adv_cost_compute_kind *compute =
+        cost->scratch ? &cost->scratch->compute->kinds[adv_cost_kind(cost, layer)] : NULL;
     if (!compute) return call_s(cost, layer, kernel, times, account, seconds, err);
     adv_code code = ADV_OK;
-    if (!compute->splash_known[kind][kernel]) {
-        code = call_s(cost, layer, kernel, times, account, &compute->splash_s[kind][kernel], err);
-        compute->splash_known[kind][kernel] = code == ADV_OK;
+    if (!compute->splash_known[kernel]) {
+        code = call_s(cost, layer, kernel, times, account, &compute->splash_s[kernel], err);
+        compute->splash_known[kernel] = code == ADV_OK;
     }
-    *seconds = compute->splash_s[kind][kernel];
+    *seconds = compute->splash_s[kernel];
     return code;
 }
 

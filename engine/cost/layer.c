@@ -34,7 +34,7 @@ static const struct adv_cost_matmuls *matmuls_of(const struct adv_cost *cost, co
                                                  struct adv_cost_matmuls *fresh)
 {
     struct adv_cost_matmuls *matmuls =
-        cost->scratch ? &cost->scratch->compute->matmuls[adv_cost_kind(cost, layer)] : fresh;
+        cost->scratch ? &cost->scratch->compute->kinds[adv_cost_kind(cost, layer)].matmuls : fresh;
     if (cost->scratch && matmuls->known) return matmuls;
     matmuls->forward_s = matmuls->backward_s = matmuls->flops = 0.0;
     for (int i = 0; i < projections->count; i++) {

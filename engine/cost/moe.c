@@ -156,7 +156,8 @@ static adv_code grouped_s(const struct adv_cost *cost, const struct adv_layer *l
                           struct adv_cost_grouped *out, adv_err *err)
 {
     struct adv_cost_grouped *known =
-        cost->scratch ? &cost->scratch->compute->grouped[adv_cost_kind(cost, layer)][projection][pass] : NULL;
+        cost->scratch ? &cost->scratch->compute->kinds[adv_cost_kind(cost, layer)].grouped[projection][pass]
+                      : NULL;
     if (known && known->known) {
         *out = *known;
         return ADV_OK;

@@ -103,9 +103,16 @@ static bool same_shapes(const struct adv_cost_shapes *shapes, const struct adv_c
            adv_plan_same_kernels(&shapes->plan, plan);
 }
 
+static struct adv_cost_compute *computed_row(struct adv_cost_scratch *scratch, unsigned row, size_t row_bytes)
+{
+    void *at = (unsigned char *)scratch->computed + row * row_bytes;
+    return at;
+}
+
 void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct adv_plan *plan)
 {
     const struct adv_cost *cost = &scratch->cost;
+    struct adv_cost_compute *row;
     /* what differs between most families; the rest is only compared */
     const uint64_t words[] = {
         adv_scratch_bits(cost->tokens),
@@ -116,19 +123,23 @@ void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct ad
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = (hash ^ hash >> 32 ^ words[i]) * 0x9e3779b97f4a7c15u;
+    const int kinds = cost->model->layer_kinds_count;
+    const size_t row_bytes = offsetof(struct adv_cost_compute, kinds) + (size_t)kinds * sizeof row->kinds[0];
     uint16_t *slot = slot_of(&scratch->computed_rows, hash);
-    struct adv_cost_compute *row = &scratch->computed[*slot];
+    row = computed_row(scratch, *slot, row_bytes);
     scratch->compute = row;
     if (*slot < scratch->computed_rows.count && same_shapes(&row->shapes, cost, plan)) return;
-    row = &scratch->computed[new_row(&scratch->computed_rows, slot, ADV_SCRATCH_COMPUTE)];
+    const unsigned most = (unsigned)(sizeof scratch->computed / row_bytes);
+    row = computed_row(scratch, new_row(&scratch->computed_rows, slot, most), row_bytes);
     scratch->compute = row;
     row->shapes =
         (struct adv_cost_shapes){*plan, cost->tokens, cost->tp, cost->cp_ring, cost->ulysses, cost->ep};
-    memset(row->splash_known, 0, sizeof row->splash_known);
-    for (int i = 0; i < cost->model->layer_kinds_count; i++) {
-        row->matmuls[i].known = false;
+    for (int i = 0; i < kinds; i++) {
+        struct adv_cost_compute_kind *kind = &row->kinds[i];
+        memset(kind->splash_known, 0, sizeof kind->splash_known);
+        kind->matmuls.known = false;
         for (int g = 0; g < 2 * ADV_GMM_PASSES; g++)
-            row->grouped[i][g / ADV_GMM_PASSES][g % ADV_GMM_PASSES].known = false;
+            kind->grouped[g / ADV_GMM_PASSES][g % ADV_GMM_PASSES].known = false;
     }
     scratch->computed_anew++;
 }

@@ -21,7 +21,9 @@ enum {
     ADV_PLACES_TENSOR_BITS = 48,   /* of a number that says where everything is, those of tensors */
     ADV_SCRATCH_COLLECTIVES = 512, /* (group, collective, bytes) of one mesh: some twenty per family */
     ADV_SCRATCH_KERNELS = 512, /* kernel shapes of one request: batch splits x tensor and context degrees */
-    ADV_SCRATCH_COMPUTE = 128, /* sets of shapes met on neighbouring meshes: batch splits x strategies */
+    ADV_SCRATCH_COMPUTE =
+        128,                 /* sets of shapes of the longest rows; several times as many of few layer kinds:
+                                batch splits, also into microbatches, x strategies x tensor degrees */
     ADV_SCRATCH_KEPT = 256,  /* sets of kept tensors of one family: they come again with another tiling, with
                                 the layer input on the host, and with each set of tensors there */
     ADV_SCRATCH_BEHIND = 4,  /* the vocabulary whole or in tiles, with and without transfers */
@@ -91,13 +93,16 @@ struct adv_cost_shapes {
     int tp, cp_ring, ulysses, ep;
 };
 
-/* Times of one device's matmuls and kernels. Families of many meshes have them in common. */
+/* Times of one device's matmuls and kernels. Families of many meshes have them in common. A row of the table
+ * is only as long as the model has layer kinds. */
 struct adv_cost_compute {
     struct adv_cost_shapes shapes;
-    bool splash_known[ADV_LIMIT_LAYER_KINDS][ADV_KERNEL_COUNT];
-    double splash_s[ADV_LIMIT_LAYER_KINDS][ADV_KERNEL_COUNT];
-    struct adv_cost_grouped grouped[ADV_LIMIT_LAYER_KINDS][2][ADV_GMM_PASSES]; /* wi, wo; pass */
-    struct adv_cost_matmuls matmuls[ADV_LIMIT_LAYER_KINDS];
+    struct adv_cost_compute_kind {
+        bool splash_known[ADV_KERNEL_COUNT];
+        double splash_s[ADV_KERNEL_COUNT];
+        struct adv_cost_grouped grouped[2][ADV_GMM_PASSES]; /* wi, wo; pass */
+        struct adv_cost_matmuls matmuls;
+    } kinds[ADV_LIMIT_LAYER_KINDS];
 };
 
 /* The layers of a family's plans that keep the same tensors, without transfers to the host. */

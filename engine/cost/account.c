@@ -21,26 +21,36 @@ const char *adv_memory_at_name(enum adv_memory_at at)
     return at_names[at];
 }
 
+/* Rows of one term for each lane: those that are whole, and those before the one with the open term. */
+enum {
+    WHOLE_ROWS = ADV_TERM_COUNT / ADV_ACCOUNT_LANES * ADV_ACCOUNT_LANES,
+    ROWS_BEFORE_OPEN = ADV_TERM_HOST_OFFLOAD / ADV_ACCOUNT_LANES * ADV_ACCOUNT_LANES
+};
+
 double adv_account_total_s(const struct adv_account *account)
 {
     double lanes_s[ADV_ACCOUNT_LANES] = {0.0};
-    for (int lane = 0; lane < ADV_ACCOUNT_LANES; lane++)
-        for (int i = lane; i < ADV_TERM_COUNT; i += ADV_ACCOUNT_LANES)
-            lanes_s[lane] += account->exposed.seconds[i];
+    for (int i = 0; i < WHOLE_ROWS; i += ADV_ACCOUNT_LANES)
+        for (int lane = 0; lane < ADV_ACCOUNT_LANES; lane++)
+            lanes_s[lane] += account->exposed.seconds[i + lane];
+    for (int i = WHOLE_ROWS; i < ADV_TERM_COUNT; i++)
+        lanes_s[i % ADV_ACCOUNT_LANES] += account->exposed.seconds[i];
     return lanes_s[0] + lanes_s[1] + (lanes_s[2] + lanes_s[3]);
 }
 
 struct adv_open_sum adv_account_open_sum(const struct adv_exposed *a, const struct adv_exposed *b)
 {
     struct adv_open_sum sum = {{0.0}, {0.0}};
-    for (int lane = 0; lane < ADV_ACCOUNT_LANES; lane++) {
-        const int end = lane == ADV_ACCOUNT_OPEN_LANE ? ADV_TERM_HOST_OFFLOAD : ADV_TERM_COUNT;
-        for (int i = lane; i < end; i += ADV_ACCOUNT_LANES)
-            sum.lanes_s[lane] += a->seconds[i] + b->seconds[i];
-    }
-    for (int i = 0; i < ADV_ACCOUNT_BEHIND_OPEN; i++) {
-        const int id = ADV_TERM_HOST_OFFLOAD + (i + 1) * ADV_ACCOUNT_LANES;
-        sum.behind_s[i] = a->seconds[id] + b->seconds[id];
+    int behind = 0;
+    for (int i = 0; i < ROWS_BEFORE_OPEN; i += ADV_ACCOUNT_LANES)
+        for (int lane = 0; lane < ADV_ACCOUNT_LANES; lane++)
+            sum.lanes_s[lane] += a->seconds[i + lane] + b->seconds[i + lane];
+    for (int i = ROWS_BEFORE_OPEN; i < ADV_TERM_COUNT; i++) {
+        const double seconds = a->seconds[i] + b->seconds[i];
+        if (i % ADV_ACCOUNT_LANES != ADV_ACCOUNT_OPEN_LANE)
+            sum.lanes_s[i % ADV_ACCOUNT_LANES] += seconds;
+        else if (i > ADV_TERM_HOST_OFFLOAD)
+            sum.behind_s[behind++] = seconds;
     }
     return sum;
 }

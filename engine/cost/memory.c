@@ -157,6 +157,12 @@ static void add_stacks(const struct adv_cost *cost, const struct adv_layer *laye
     if (saved || !adv_memory_windowed(cost)) sums->mlp_stack += adv_max(first, second);
 }
 
+/* Whether a step of the scan holds more than one layer. */
+static bool is_in_block(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    return layer->scan_block > 1 && cost->plan->family.scan_layers;
+}
+
 static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
 {
     struct adv_layer_sums sums = {0};
@@ -164,6 +170,9 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     double in_flight = steps_in_flight(cost);
     struct blocks in = {0};
     struct adv_working top_left = {0};
+    bool has_blocks = false;
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        has_blocks = has_blocks || is_in_block(cost, &model->layers[i]);
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
@@ -174,12 +183,12 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         add_stacks(cost, layer, count, &sums);
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
         const struct adv_working w = working(cost, layer);
-        const struct adv_working left = without_kept(cost, layer, w, &saved);
+        const struct adv_working left = has_blocks ? without_kept(cost, layer, w, &saved) : top_left;
         if (total(w) > total(sums.top)) {
             sums.top = w;
             top_left = left;
         }
-        if (layer->scan_block <= 1 || !cost->plan->family.scan_layers) continue;
+        if (!is_in_block(cost, layer)) continue;
         in.left.tokens_bytes += left.tokens_bytes * layer->count;
         in.left.routed_bytes += left.routed_bytes * layer->count;
         in.left.weights_bytes += left.weights_bytes * layer->count;

@@ -32,15 +32,16 @@ struct adv_saved {
     double routed_device_bytes; /* of those on the device: rows of routed experts */
 };
 
-/* A layer pass's tensors but for its input, and their bytes per device. One that goes by two names is where
- * `name` is kept, and where `other` is when that is not. */
+/* A layer pass's tensors but for its input, and their bytes per device; `routed_bytes`: those that are rows
+ * of routed experts. One that goes by two names is where `name` is kept, and where `other` is when that is
+ * not. */
 enum { ADV_SAVED_TENSORS = 20 };
 struct adv_saved_tensors {
     bool known;
     int count;
     struct adv_saved_tensor {
         enum adv_tensor name, other;
-        double bytes;
+        double bytes, routed_bytes;
     } tensors[ADV_SAVED_TENSORS];
 };
 

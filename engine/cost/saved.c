@@ -16,7 +16,8 @@ double adv_memory_lanes(double elements)
 static void add_either(struct adv_saved_tensors *to, enum adv_tensor name, enum adv_tensor other,
                        double bytes)
 {
-    to->tensors[to->count++] = (struct adv_saved_tensor){name, other, bytes};
+    const bool is_routed = name >= ADV_TENSOR_MOE_MLPWI_0 && name <= ADV_TENSOR_MOE_MLPWO;
+    to->tensors[to->count++] = (struct adv_saved_tensor){name, other, bytes, is_routed ? bytes : 0.0};
 }
 
 static void add(struct adv_saved_tensors *to, enum adv_tensor name, double bytes)
@@ -128,12 +129,10 @@ static struct adv_saved add_up(const struct adv_cost *cost, const struct adv_lay
     saved.bytes[input.on_host ? ADV_PLACE_OFFLOAD : ADV_PLACE_DEVICE] += input.bytes;
     for (int i = 0; i < list->count; i++) {
         const struct adv_saved_tensor *tensor = &list->tensors[i];
-        const enum adv_tensor name = adv_cost_keeps(cost, tensor->name) ? tensor->name : tensor->other;
-        const enum adv_placement place = adv_remat_place(cost->places, name);
+        enum adv_placement place = adv_remat_place(cost->places, tensor->name);
+        if (place == ADV_PLACE_REMAT) place = adv_remat_place(cost->places, tensor->other);
         saved.bytes[place] += tensor->bytes;
-        if (place == ADV_PLACE_DEVICE && tensor->name >= ADV_TENSOR_MOE_MLPWI_0 &&
-            tensor->name <= ADV_TENSOR_MOE_MLPWO)
-            saved.routed_device_bytes += tensor->bytes;
+        if (place == ADV_PLACE_DEVICE) saved.routed_device_bytes += tensor->routed_bytes;
     }
     if (has_no_loop(cost, layer)) {
         saved.bytes[ADV_PLACE_DEVICE] += saved.bytes[ADV_PLACE_OFFLOAD];

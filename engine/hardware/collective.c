@@ -23,17 +23,27 @@ static bool join(struct adv_group *group, const struct adv_ring *ring)
     return false;
 }
 
+/* The highest bit that is set. */
+static int last_of(unsigned mask)
+{
+    return 31 - __builtin_clz(mask);
+}
+
 struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct adv_mesh *mesh,
                               unsigned axes_mask)
 {
-    struct adv_group group = {.devices = 1};
+    struct adv_group group;
+    group.devices = 1;
+    group.rings_count = 0;
+    group.scattered = false;
     bool has_core = false;
     int last = -1;
     unsigned seen = 0;
     /* From the last axis, as placed: the inner parts of a split axis come first, so that touching parts meet.
      */
-    for (int axis = ADV_AXIS_COUNT - 1; axis >= 0; axis--) {
-        if (!(axes_mask & 1u << axis)) continue;
+    for (unsigned left = axes_mask; left;) {
+        const int axis = last_of(left);
+        left &= ~(1u << axis);
         const struct adv_axis_placement *placement = &mesh->axes[axis];
         for (int i = placement->rings_count - 1; i >= 0; i--) {
             const struct adv_ring *ring = &placement->rings[i];
@@ -47,22 +57,9 @@ struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct ad
         }
     }
     group.other_core_too = cluster->chip.devices_per_chip > 1.0 && !has_core;
+    if (group.devices > 1) group.links = adv_links_of(cluster, &group);
     return group;
 }
-
-/* A group as the links see it. */
-struct links {
-    int chips;               /* of the group, on the torus */
-    int cores;               /* of a chip inside the group: 1 or 2 */
-    double groups_per_chip;  /* like groups that share a chip's links */
-    int axes;                /* torus axes used */
-    double ici_bytes_per_s;  /* intake of one chip over all rings */
-    double link_bytes_per_s; /* slowest single link, one direction, after sharing in the outer part of a split
-                                axis */
-    double hops;             /* to the farthest chip */
-    double next_hops;        /* to the next chip in ring order */
-    double cut_s_per_byte;   /* all-to-all: seconds per byte of a chip's payload through the worst cut */
-};
 
 ADV_NAMES(adv_collective_name, enum adv_collective, "all_gather", "reduce_scatter", "all_reduce",
           "all_to_all", "permute")
@@ -79,7 +76,7 @@ static double axis_bytes_per_s(const struct adv_chip *chip, const struct adv_gro
     return slowest;
 }
 
-static void add_ring(const struct adv_chip *chip, const struct adv_ring *ring, struct links *links)
+static void add_ring(const struct adv_chip *chip, const struct adv_ring *ring, struct adv_links *links)
 {
     if (ring->physical == ADV_PHYSICAL_CORE) {
         links->cores = ring->size;
@@ -94,9 +91,9 @@ static void add_ring(const struct adv_chip *chip, const struct adv_ring *ring, s
     links->cut_s_per_byte = adv_max(links->cut_s_per_byte, cut);
 }
 
-static struct links links_of(const struct adv_cluster *cluster, const struct adv_group *group)
+struct adv_links adv_links_of(const struct adv_cluster *cluster, const struct adv_group *group)
 {
-    struct links links = {.chips = 1, .cores = 1};
+    struct adv_links links = {.chips = 1, .cores = 1};
     for (int i = 0; i < group->rings_count; i++) add_ring(&cluster->chip, &group->rings[i], &links);
     for (int physical = ADV_PHYSICAL_X; physical <= ADV_PHYSICAL_Z; physical++) {
         double rate = axis_bytes_per_s(&cluster->chip, group, physical);
@@ -123,7 +120,7 @@ static double side_by_side(double ici_s, double d2d_bytes, const struct adv_chip
     return d2d_bytes > 0.0 ? adv_max(ici_s, d2d_bytes / chip->d2d_bytes_per_s) : ici_s;
 }
 
-static double gather_s(const struct adv_chip *chip, const struct links *links, double bytes)
+static double gather_s(const struct adv_chip *chip, const struct adv_links *links, double bytes)
 {
     double ici_s = 0.0;
     if (links->chips > 1)
@@ -132,7 +129,7 @@ static double gather_s(const struct adv_chip *chip, const struct links *links, d
 }
 
 static double all_to_all_s(const struct adv_chip *chip, const struct adv_constants *constants,
-                           const struct links *links, double bytes)
+                           const struct adv_links *links, double bytes)
 {
     double chip_bytes = bytes * links->groups_per_chip * links->cores;
     return side_by_side(chip_bytes * links->cut_s_per_byte / constants->all_to_all_frac,
@@ -140,7 +137,7 @@ static double all_to_all_s(const struct adv_chip *chip, const struct adv_constan
 }
 
 static double permute_s(const struct adv_chip *chip, const struct adv_constants *constants,
-                        const struct links *links, double bytes)
+                        const struct adv_links *links, double bytes)
 {
     if (links->chips == 1) return bytes / chip->d2d_bytes_per_s;
     return side_by_side(bytes * links->groups_per_chip /
@@ -156,10 +153,10 @@ struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster
     struct adv_collective_time time = {0.0, 0.0, 0.0};
     if (group->devices <= 1 || bytes_per_device <= 0.0) return time;
     const struct adv_chip *chip = &cluster->chip;
-    struct links links = links_of(cluster, group);
-    double gather = gather_s(chip, &links, bytes_per_device),
+    const struct adv_links *links = &group->links;
+    double gather = gather_s(chip, links, bytes_per_device),
            moved = foreign(bytes_per_device, group->devices);
-    double hops = links.hops;
+    double hops = links->hops;
     switch (collective) {
     case ADV_COLLECTIVE_ALL_GATHER:
         time = (struct adv_collective_time){gather, constants->all_gather_launch_s, 2.0 * moved};
@@ -171,17 +168,17 @@ struct adv_collective_time adv_collective_time(const struct adv_cluster *cluster
     case ADV_COLLECTIVE_ALL_REDUCE:
         time = (struct adv_collective_time){2.0 * gather, constants->all_reduce_launch_s,
                                             bytes_per_device + 4.0 * moved};
-        if (links.axes > 1) time.bandwidth_s /= constants->all_reduce_multi_axis_frac;
+        if (links->axes > 1) time.bandwidth_s /= constants->all_reduce_multi_axis_frac;
         hops *= 2.0;
         break;
     case ADV_COLLECTIVE_ALL_TO_ALL:
-        time = (struct adv_collective_time){all_to_all_s(chip, constants, &links, bytes_per_device),
+        time = (struct adv_collective_time){all_to_all_s(chip, constants, links, bytes_per_device),
                                             constants->all_to_all_launch_s, 2.0 * bytes_per_device};
         break;
     case ADV_COLLECTIVE_PERMUTE:
-        time = (struct adv_collective_time){permute_s(chip, constants, &links, bytes_per_device),
+        time = (struct adv_collective_time){permute_s(chip, constants, links, bytes_per_device),
                                             constants->permute_launch_s, 2.0 * bytes_per_device};
-        hops = links.next_hops;
+        hops = links->next_hops;
         break;
     case ADV_COLLECTIVE_COUNT:
         break;

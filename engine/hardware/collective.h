@@ -33,6 +33,20 @@ enum adv_collective {
 };
 const char *adv_collective_name(enum adv_collective collective);
 
+/* A group as the links see it. */
+struct adv_links {
+    int chips;               /* of the group, on the torus */
+    int cores;               /* of a chip inside the group: 1 or 2 */
+    double groups_per_chip;  /* like groups that share a chip's links */
+    int axes;                /* torus axes used */
+    double ici_bytes_per_s;  /* intake of one chip over all rings */
+    double link_bytes_per_s; /* slowest single link, one direction, after sharing in the outer part of a split
+                                axis */
+    double hops;             /* to the farthest chip */
+    double next_hops;        /* to the next chip in ring order */
+    double cut_s_per_byte;   /* all-to-all: seconds per byte of a chip's payload through the worst cut */
+};
+
 /* A group of devices that communicate: the physical factors of one or several logical axes together. */
 struct adv_group {
     int devices; /* product of the factors */
@@ -42,12 +56,16 @@ struct adv_group {
                             inside) */
     bool scattered; /* in the group's order the parts of a physical axis lie apart, another axis between them
                      */
+    struct adv_links links; /* of more than one device */
 };
 
 /* The union of the axes in `axes_mask` (bit 1u << enum adv_axis). Parts of one physical axis that touch are
  * joined. */
 struct adv_group adv_group_of(const struct adv_cluster *cluster, const struct adv_mesh *mesh,
                               unsigned axes_mask);
+
+/* The links of a group whose other members are set. */
+struct adv_links adv_links_of(const struct adv_cluster *cluster, const struct adv_group *group);
 
 struct adv_collective_time {
     double bandwidth_s; /* bytes over links; bandwidth_s + latency_s is the time */

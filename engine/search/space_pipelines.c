@@ -29,14 +29,13 @@ double adv_pipeline_least_work_s(const struct adv_advise_request *request, const
 
 /* One microbatch to the next stage: inside the slice or over the network, whichever is slower. */
 static double hand_over_s(const struct adv_advise_request *request, const struct adv_constants *constants,
-                          const struct adv_mesh *mesh, const struct adv_plan *plan)
+                          const struct adv_group *group, const struct adv_plan *plan)
 {
     double tokens =
         adv_plan_tokens(plan) * adv_plan_degree(plan, ADV_AXIS_STAGE) / plan->family.pipeline_microbatches;
     double bytes = 2.0 * (double)request->model.emb_dim * tokens;
-    struct adv_group group = adv_group_of(&request->cluster, mesh, 1u << ADV_AXIS_STAGE);
     struct adv_collective_time inside =
-        adv_collective_time(&request->cluster, constants, &group, ADV_COLLECTIVE_PERMUTE, bytes);
+        adv_collective_time(&request->cluster, constants, group, ADV_COLLECTIVE_PERMUTE, bytes);
     struct adv_collective_time between = adv_collective_dcn_time(
         &request->cluster, constants, plan->family.dcn[ADV_AXIS_STAGE], ADV_COLLECTIVE_PERMUTE, bytes);
     return adv_max(inside.bandwidth_s + inside.latency_s, between.bandwidth_s + between.latency_s);
@@ -63,7 +62,7 @@ double adv_pipeline_deeper_s(const struct adv_pipeline *pipeline, int less_deep,
  * So r2 > r1 repeats are no slower when work · delay · (s - 1) >= 4 · hand-over · m² · a · r1 · r2, and what
  * holds for the least work holds for all. */
 int adv_pipeline_depths(const struct adv_advise_request *request, const struct adv_constants *constants,
-                        const struct adv_mesh *mesh, const struct adv_plan *plan, double least_work_s,
+                        const struct adv_group *stage_group, const struct adv_plan *plan, double least_work_s,
                         int depths[ADV_PIPELINE_DEPTHS])
 {
     int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
@@ -76,7 +75,7 @@ int adv_pipeline_depths(const struct adv_advise_request *request, const struct a
     double delay = plan->family.pipeline_delay_activation_forwarding ? 2.0 : 1.0;
     double bubble_s = least_work_s * delay * (stages - 1.0);
     double steps = plan->family.gradient_accumulation_steps;
-    double passing_s = 4.0 * hand_over_s(request, constants, mesh, plan) * micro * micro * steps;
+    double passing_s = 4.0 * hand_over_s(request, constants, stage_group, plan) * micro * micro * steps;
     int count = 0;
     for (int depth = 1; depth <= layers && count < ADV_PIPELINE_DEPTHS; depth++) {
         if (layers % depth != 0) continue;

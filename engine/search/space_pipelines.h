@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "engine/hardware/mesh.h"
+#include "engine/hardware/collective.h"
 #include "engine/search/space.h"
 
 enum { ADV_PIPELINE_DEPTHS = 32 }; /* more divisors than any number of layers below 1000 has */
@@ -30,9 +30,10 @@ double adv_pipeline_deeper_s(const struct adv_pipeline *pipeline, int less_deep,
 
 /* Layers a stage runs at once, ascending, without those that are no faster than others for any plan of the
  * family; around grouped matmuls all of them only. `plan` has mesh, batch and microbatches, and stages that
- * divide the pipelined layers. Returns how many, at least 1. Thread safe. */
+ * divide the pipelined layers; `stage_group` are those inside a slice. Returns how many, at least 1. Thread
+ * safe. */
 int adv_pipeline_depths(const struct adv_advise_request *request, const struct adv_constants *constants,
-                        const struct adv_mesh *mesh, const struct adv_plan *plan, double least_work_s,
+                        const struct adv_group *stage_group, const struct adv_plan *plan, double least_work_s,
                         int depths[ADV_PIPELINE_DEPTHS]);
 
 /* Sets bounded_by and deeper of a family with a pipeline that is about to join `families`: those of the same

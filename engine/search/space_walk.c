@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/hardware/mesh.h"
+#include "engine/hardware/collective.h"
 #include "engine/maxtext/keys.h"
 #include "engine/maxtext/names.h"
 #include "engine/search/space_batch.h"
@@ -36,8 +36,9 @@ struct walk {
     struct adv_walked *found;
     struct adv_family family;
     struct adv_plan plan; /* the family written out, for the legality rules */
-    bool placed;          /* family.split_axes and mesh are known */
+    bool placed;          /* family.split_axes, mesh and stage_group are known */
     struct adv_mesh mesh;
+    struct adv_group stage_group;
     int pipeline_start; /* the first family of the pipeline that is gone through */
     int depths_start;   /* the first family of its batch and number of microbatches */
 };
@@ -75,6 +76,8 @@ static bool place(struct walk *walk)
     if (walk->placed) return true;
     walk->placed = adv_mesh_place(&walk->request->cluster, &walk->plan, &walk->mesh, NULL) == ADV_OK;
     walk->family.split_axes = walk->placed && walk->mesh.split_axes_count > 0;
+    if (walk->placed)
+        walk->stage_group = adv_group_of(&walk->request->cluster, &walk->mesh, 1u << ADV_AXIS_STAGE);
     return walk->placed;
 }
 
@@ -163,7 +166,7 @@ static void over_depths(struct walk *walk, int *depths, int depths_count)
     struct adv_plan *plan = &walk->plan;
     plan->family.pipeline_microbatches = walk->family.pipeline_microbatches;
     if (!walk->shared->pins_layers_per_stage)
-        depths_count = adv_pipeline_depths(walk->request, walk->space->constants, &walk->mesh, plan,
+        depths_count = adv_pipeline_depths(walk->request, walk->space->constants, &walk->stage_group, plan,
                                            walk->shared->least_work_s, depths);
     walk->depths_start = walk->found->count;
     for (int d = 0; d < depths_count; d++) {

@@ -34,6 +34,7 @@ static struct adv_group group_of_row(const struct adv_cluster *cluster, const js
         group.devices *= 2;
     }
     group.other_core_too = !cores && cluster->chip.devices_per_chip > 1.0;
+    group.links = adv_links_of(cluster, &group);
     return group;
 }
 

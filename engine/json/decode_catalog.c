@@ -7,6 +7,7 @@
 
 #include "engine/base/embed.h"
 #include "engine/base/hash.h"
+#include "engine/json/encode_common.h"
 
 enum { DATA_FILE_MAX_BYTES = 4 * 1024 * 1024 }; /* keys.json, the largest, has 0.1 MiB */
 
@@ -30,20 +31,23 @@ static const struct data_file {
 };
 enum { DATA_FILES = sizeof data_files / sizeof data_files[0] };
 
-const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *text)
+static const char *no_memory(const struct adv_catalog_file *file)
 {
-    const char *copy = adv_arena_copy(&file->catalog->arena, text ? text : "");
-    if (copy) return copy;
     (void)adv_err_add(file->err, ADV_E_MEMORY, file->at, NULL, "no memory for the catalog");
     return "";
 }
 
+const char *adv_catalog_keep(const struct adv_catalog_file *file, const char *text)
+{
+    const char *copy = adv_arena_copy(&file->catalog->arena, text ? text : "");
+    return copy ? copy : no_memory(file);
+}
+
 const char *adv_catalog_keep_json(const struct adv_catalog_file *file, const json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    const char *kept = adv_catalog_keep(file, text ? text : "{}");
-    free(text);
-    return kept;
+    if (!value) return adv_catalog_keep(file, "{}");
+    const char *text = adv_encode_exactly(value, &file->catalog->arena);
+    return text ? text : no_memory(file);
 }
 
 void *adv_catalog_rows(const struct adv_catalog_file *file, size_t count, size_t element_bytes)
@@ -138,25 +142,38 @@ struct hashes {
     char fitted_at[32];
 };
 
+static void decode_root(struct adv_catalog *catalog, const struct data_file *data, const json_t *root,
+                        const char *at, struct hashes *hashes, adv_err *err)
+{
+    struct adv_catalog_file file = {.catalog = catalog, .root = root, .at = at, .err = err};
+    if (adv_json_is_object(root, at, err)) data->decode(&file);
+    if (!data->is_calibration) return;
+    const char *fitted_at = json_string_value(json_object_get(root, "fitted_at"));
+    if (fitted_at && strcmp(fitted_at, hashes->fitted_at) > 0)
+        (void)snprintf(hashes->fitted_at, sizeof hashes->fitted_at, "%s", fitted_at);
+}
+
+/* The values of a file lie together and are given back together: taking them one by one, and going through
+ * them to give them back, takes as long as reading them. */
 static void decode_text(struct adv_catalog *catalog, const struct data_file *data, const char *text,
                         size_t length_bytes, struct hashes *hashes, adv_err *err)
 {
     const char *at = ADV_AT("", data->name);
     hashes->all = adv_hash_bytes(hashes->all, text, length_bytes);
+    if (data->is_calibration) hashes->calibration = adv_hash_bytes(hashes->calibration, text, length_bytes);
     adv_err found = adv_err_empty();
-    ADV_JSON_OWN json_t *root = NULL;
-    if (adv_json_parse_file_text(text, length_bytes, &root, &found) != ADV_OK) {
+    struct adv_arena values;
+    json_t *root;
+    adv_arena_init(&values, ADV_LIMIT_ARENA_BYTES);
+    adv_json_keep_in(&values);
+    adv_code code = adv_json_parse_file_text(text, length_bytes, &root, &found);
+    if (!adv_json_keep_no_more() && code == ADV_OK)
+        code = adv_err_add(&found, ADV_E_MEMORY, "", NULL, "no memory for the catalog");
+    if (code == ADV_OK)
+        decode_root(catalog, data, root, at, hashes, err);
+    else
         adv_err_merge(err, &found, at);
-        return;
-    }
-    struct adv_catalog_file file = {.catalog = catalog, .root = root, .at = at, .err = err};
-    if (adv_json_is_object(root, at, err)) data->decode(&file);
-    if (data->is_calibration) {
-        const char *fitted_at = json_string_value(json_object_get(root, "fitted_at"));
-        if (fitted_at && strcmp(fitted_at, hashes->fitted_at) > 0)
-            (void)snprintf(hashes->fitted_at, sizeof hashes->fitted_at, "%s", fitted_at);
-        hashes->calibration = adv_hash_bytes(hashes->calibration, text, length_bytes);
-    }
+    adv_arena_free(&values);
 }
 
 static void load_file(struct adv_catalog *catalog, const struct data_file *data, const char *override_dir,

@@ -78,6 +78,9 @@ const char *adv_encode_attention(const struct adv_layer *layer);
  * arena, to be passed to adv_encode_written. NULL: out of memory, or `value` is NULL. */
 const char *adv_encode_ahead(json_t *value, struct adv_arena *arena);
 
+/* The text of a value with all digits of its numbers, of the arena; NULL when memory is exhausted. */
+const char *adv_encode_exactly(const json_t *value, struct adv_arena *arena);
+
 /* Stands for that value in the tree: only adv_encode_text can read it. A new reference. */
 json_t *adv_encode_written(const char *written);
 

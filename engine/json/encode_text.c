@@ -137,16 +137,16 @@ static bool write_plain_real(struct adv_text *out, double value)
 
 /* A real keeps a point or an exponent, so that it is read back as one; exponents have neither plus nor
  * leading zeros. */
-static void write_real(struct adv_text *out, double value)
+static void write_real(struct adv_text *out, double value, int digits)
 {
     char text[32];
-    if (write_plain_real(out, value)) return;
-    (void)snprintf(text, sizeof text, "%.12g", value);
+    if (digits == DIGITS && write_plain_real(out, value)) return;
+    (void)snprintf(text, sizeof text, "%.*g", digits, value);
     char *exponent = strchr(text, 'e');
     if (exponent) {
-        const char *digits = exponent + 2 + strspn(exponent + 2, "0");
+        const char *power = exponent + 2 + strspn(exponent + 2, "0");
         exponent += exponent[1] == '-' ? 2 : 1;
-        memmove(exponent, digits, strlen(digits) + 1);
+        memmove(exponent, power, strlen(power) + 1);
     }
     adv_text_append(out, text);
     if (!exponent && !strchr(text, '.')) adv_text_append(out, ".0");
@@ -164,19 +164,19 @@ static void write_integer(struct adv_text *out, json_int_t value)
     adv_text_append_bytes(out, at, (size_t)(text + sizeof text - at));
 }
 
-static void write_value(struct adv_text *out, json_t *value);
+static void write_value(struct adv_text *out, json_t *value, int digits);
 
-static void write_array(struct adv_text *out, const json_t *array)
+static void write_array(struct adv_text *out, const json_t *array, int digits)
 {
     adv_text_append_bytes(out, "[", 1);
     for (size_t i = 0; i < json_array_size(array); i++) {
         if (i > 0) adv_text_append_bytes(out, ",", 1);
-        write_value(out, json_array_get(array, i));
+        write_value(out, json_array_get(array, i), digits);
     }
     adv_text_append_bytes(out, "]", 1);
 }
 
-static void write_object(struct adv_text *out, json_t *object)
+static void write_object(struct adv_text *out, json_t *object, int digits)
 {
     adv_text_append_bytes(out, "{", 1);
     void *first = json_object_iter(object);
@@ -185,20 +185,20 @@ static void write_object(struct adv_text *out, json_t *object)
         if (at != first) adv_text_append_bytes(out, ",", 1);
         write_string(out, key, strlen(key));
         adv_text_append_bytes(out, ":", 1);
-        write_value(out, json_object_iter_value(at));
+        write_value(out, json_object_iter_value(at), digits);
     }
     adv_text_append_bytes(out, "}", 1);
 }
 
 /* Trees are as deep as the engine makes them, or as a parser lets them be. */
-static void write_value(struct adv_text *out, json_t *value)
+static void write_value(struct adv_text *out, json_t *value, int digits)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
-        write_object(out, value);
+        write_object(out, value, digits);
         break;
     case JSON_ARRAY:
-        write_array(out, value);
+        write_array(out, value, digits);
         break;
     case JSON_STRING:
         write_string(out, json_string_value(value), json_string_length(value));
@@ -207,7 +207,7 @@ static void write_value(struct adv_text *out, json_t *value)
         write_integer(out, json_integer_value(value));
         break;
     case JSON_REAL:
-        write_real(out, json_real_value(value));
+        write_real(out, json_real_value(value), digits);
         break;
     case JSON_TRUE:
         adv_text_append(out, "true");
@@ -226,10 +226,20 @@ const char *adv_encode_ahead(json_t *value, struct adv_arena *arena)
     struct adv_text out = adv_text_empty(SIZE_MAX);
     if (!value) return NULL;
     adv_text_append_bytes(&out, (const char[]){(char)WRITTEN}, 1);
-    write_value(&out, value);
+    write_value(&out, value, DIGITS);
     const char *written = out.overflow ? NULL : adv_arena_copy(arena, out.data);
     adv_text_free(&out);
     return written;
+}
+
+const char *adv_encode_exactly(const json_t *value, struct adv_arena *arena)
+{
+    enum { ALL_DIGITS = 17 };
+    struct adv_text out = adv_text_empty(SIZE_MAX);
+    write_value(&out, (json_t *)(uintptr_t)value, ALL_DIGITS);
+    const char *text = out.overflow ? NULL : adv_arena_copy(arena, out.data);
+    adv_text_free(&out);
+    return text;
 }
 
 json_t *adv_encode_written(const char *written)
@@ -242,7 +252,7 @@ char *adv_encode_text(json_t *root, size_t *text_bytes)
     struct adv_text out = adv_text_empty(SIZE_MAX);
     *text_bytes = 0;
     if (!root) return NULL;
-    write_value(&out, root);
+    write_value(&out, root, DIGITS);
     json_decref(root);
     char *text = out.overflow ? NULL : realloc(out.data, out.length_bytes + 1); /* it may be kept for long */
     if (!text) adv_text_free(&out);

@@ -12,6 +12,12 @@ static void expect_same(json_t *tree)
 {
     size_t bytes = 0;
     assert_non_null(tree);
+    struct adv_arena arena;
+    adv_arena_init(&arena, 1 << 24);
+    char *exactly = json_dumps(tree, JSON_COMPACT | JSON_ENCODE_ANY);
+    assert_string_equal(adv_encode_exactly(tree, &arena), exactly);
+    free(exactly);
+    adv_arena_free(&arena);
     char *expected = json_dumps(tree, JSON_COMPACT | JSON_REAL_PRECISION(12) | JSON_ENCODE_ANY);
     char *text = adv_encode_text(tree, &bytes);
     assert_string_equal(text, expected);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/maxtext/reader.h"
 #include "engine/spec/model_build.h"
 
@@ -23,7 +24,7 @@ bool adv_config_is_model_key(const char *name)
 #undef ADV_INTEGER_NAME
 #undef ADV_PLAIN_NAME
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], name) == 0) return true;
+        if (adv_text_same(names[i], name)) return true;
     }
     return false;
 }

@@ -280,7 +280,7 @@ adv_code adv_value_read(const struct adv_catalog_key *key, const struct adv_valu
                         struct adv_value *value, adv_err *err)
 {
     *value = typed(key, raw);
-    char text[ADV_LIMIT_DETAIL] = "", number[32];
+    char text[ADV_LIMIT_DETAIL] = "", number[32] = "";
     const bool is_string = value->kind == ADV_VALUE_STRING;
     const char *quote = is_string ? "\"" : "";
     if (!type_fits(key, value)) {
@@ -289,7 +289,7 @@ adv_code adv_value_read(const struct adv_catalog_key *key, const struct adv_valu
         return adv_err_add(err, ADV_E_INVALID, pointer, NULL, "%s takes %s, not %s%.80s%s", key->name, text,
                            quote, is_string ? value->string : type_name(raw), quote);
     }
-    (void)snprintf(number, sizeof number, "%.12g", value->number);
+    if (key->allowed && is_number(value)) (void)snprintf(number, sizeof number, "%.12g", value->number);
     const char *spelling = is_string ? value->string : number;
     if (key->allowed && (is_string || is_number(value)) && !is_allowed(key, spelling)) {
         list_allowed(key, is_string ? spelling : "", text, sizeof text);

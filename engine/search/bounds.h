@@ -24,6 +24,14 @@ struct adv_bound {
 /* The bound of a family that another one bounds (struct adv_family, bounded_by): `by` is that one's. */
 struct adv_bound adv_bound_derived(const struct adv_space *space, const struct adv_bound *by, int family);
 
+/* What such a bound is not below, `steps` families away from `by`: of a deeper pipeline the bubble only
+ * grows, and less than all hand-overs, lengthened by less than as much again (adv_pipeline_deeper_s), are
+ * saved. */
+static inline double adv_bound_derived_least(const struct adv_bound *by, int steps)
+{
+    return by->metric - 2.0 * steps * by->hand_overs;
+}
+
 /* Radix sort by metric: stable, so that the order of equal families does not depend on the C library.
  * `scratch` is as long. */
 void adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count);

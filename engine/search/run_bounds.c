@@ -302,13 +302,22 @@ static struct adv_bound derive(const struct adv_search_run *run, int family)
     return adv_bound_derived(&run->space, &bound, family);
 }
 
+/* What a derived bound is not below, at a glance. */
+static double derived_least(const struct adv_search_run *run, int family)
+{
+    int by = run->space.families[family].bounded_by, steps = 1;
+    for (; run->bound_at[by] == ADV_RUN_DERIVED; steps++) by = run->space.families[by].bounded_by;
+    return adv_bound_derived_least(&run->bounds[run->bound_at[by]], steps);
+}
+
 int adv_run_derive(struct adv_search_run *run, int priced, double cutoff)
 {
     int count = 0;
     for (int i = 0; i < priced; i++) run->bound_at[run->bounds[i].family] = i; /* they were sorted */
     for (int family = 0; family < run->space.families_count && run->derived_count > 0; family++) {
         if (run->bound_at[family] != ADV_RUN_DERIVED) continue;
-        const struct adv_bound bound = derive(run, family);
+        struct adv_bound bound = {.metric = derived_least(run, family), .family = family};
+        if (!(bound.metric > cutoff)) bound = derive(run, family);
         raise_least(run, &bound);
         if (!(bound.metric > cutoff)) run->bounds[priced + count++] = bound;
     }

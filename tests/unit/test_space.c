@@ -347,6 +347,9 @@ static void check_bounds_of(const char *job)
                 adv_pipeline_deeper_s(&pipeline, by.family.layers_per_stage, plan.family.layers_per_stage,
                                       scratch.step.bubble_s, scratch.step.hand_overs_s);
         }
+        const struct adv_bound bound = {.metric = faster.step_time_s,
+                                        .hand_overs = scratch.step.hand_overs_s};
+        assert_true(adv_bound_derived_least(&bound, 1) <= least_s);
         assert_true(least_s <= slower.step_time_s * (1 + 1e-12));
         assert_true(least_s * doubt <= slower.step_time_high_s * (1 + 1e-12));
         bounded++;

@@ -6,7 +6,7 @@
  * 4. All families, with the optimizer state on the device, then on the host (search_devices_and_hosts):
  *    run_bounds.c, run_families.c, where a processor is idle with a helper (run_workers.c).
  * 5. Compromise: where nothing fits, the same with more of the memory, and then all (search_with_compromise).
- * 6. The front's thrifty end (widen_front).
+ * 6. The front's thrifty end (run_front.c).
  * 7. With max_changes, steps from the baseline, for which half of the budget is kept back (stay_within).
  * 8. The best are ranked and estimated whole, and near misses get remedies (write_result, why.h).
  */
@@ -75,28 +75,6 @@ static void search_with_compromise(struct adv_search_run *run)
     }
 }
 
-/* The front's thrifty end, where a search for speed has no business: the smallest plans of the families in
- * the answer, and the most frugal families of all, with the optimizer state on the device and on the host.
- * They are shown to the front as they are priced. */
-static void widen_front(struct adv_search_run *run)
-{
-    struct adv_frugal frugal[ADV_FRUGAL_PLANS];
-    struct adv_plan plan;
-    struct adv_estimate estimate;
-    for (int i = 0; i < run->kept_count && !run->pricer.spent; i++) {
-        plan = run->kept[i].plan;
-        (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
-    }
-    int count = adv_frugal_families(&run->space, 0, frugal);
-    for (int i = 0; i < count; i++)
-        for (int offload = 0; offload <= (may_offload_optimizer(run) ? 1 : 0) && !run->pricer.spent;
-             offload++) {
-            adv_space_plan(&run->space, frugal[i].family, &plan);
-            if (offload) plan.optimizer_host_offload = true;
-            (void)adv_remat_smallest(&run->open, &run->pricer, &plan, &estimate);
-        }
-}
-
 /* A limited budget first goes, up to RESERVE evaluations, into a plan that is likely to fit: whatever is left
  * can only improve on it. Returns true when that plan fills memory to the very limit: it is then in `tight`
  * and stands back behind any that does not. */
@@ -127,7 +105,8 @@ static void search_all(struct adv_search_run *run)
     else if (run->request->max_evaluations > 0 && run->space.families_count > 0)
         has_tight = start_frugally(run, &tight);
     if (!run->pricer.spent) search_with_compromise(run);
-    if (run->complete && run->request->objective != ADV_OBJECTIVE_HBM) widen_front(run);
+    if (run->complete && run->request->objective != ADV_OBJECTIVE_HBM)
+        adv_run_widen_front(run, may_offload_optimizer(run));
     run->pricer.budget = budget;
     if (!has_tight || (run->kept_count > 0 && run->pricer.memory_frac <= run->memory_frac)) return;
     run->pricer.memory_frac = 1;

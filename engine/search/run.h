@@ -83,3 +83,7 @@ void adv_run_families(struct adv_search_run *run);
 
 /* Takes a plan that is likely to fit into the answer, improved with what is left of the budget. */
 void adv_run_frugally(struct adv_search_run *run);
+
+/* Shows the front what takes least memory: of the families in the answer, and of the most frugal ones, also,
+ * as `offloads` says, with the optimizer state on the host. */
+void adv_run_widen_front(struct adv_search_run *run, bool offloads);

@@ -41,7 +41,8 @@ static void read_warnings(const json_t *root, struct adv_gate_numbers *numbers)
 {
     size_t i;
     const json_t *warning;
-    json_array_foreach(json_object_get(root, "warnings"), i, warning) {
+    json_array_foreach(json_object_get(root, "warnings"), i, warning)
+    {
         const char *code = json_string_value(json_object_get(warning, "code"));
         const char *detail = json_string_value(json_object_get(warning, "detail"));
         if (!code || strcmp(code, "kernel-over-vmem") != 0 || !detail) continue;

@@ -254,10 +254,11 @@ static adv_code dot_product(const struct adv_cost *cost, const struct adv_layer 
     return ADV_OK;
 }
 
+/* Its scores have no name in a remat policy, nor has what it makes of them ("context" is a kernel's): the
+ * backward pass always computes them again. */
 static adv_code dot_product_again(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                                   struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
-    if (adv_cost_keeps(cost, ADV_TENSOR_CONTEXT)) return ADV_OK;
     double forward_s = 0.0;
     adv_code code = xla_s(cost, layer, false, &forward_s, err);
     if (code != ADV_OK) return code;

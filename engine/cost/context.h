@@ -53,6 +53,7 @@ struct adv_cost {
     double pcie_bytes_per_s; /* per device, one way, inside a step */
     double mxu_k, mxu_n;     /* padding granularity of contraction and output columns */
     bool recompute_elided;   /* nothing is computed again: see adv_memory_keeps_everything */
+    bool offload_assumed;    /* what SparseCores hide by these flags: no published step of the chip says it */
     double gather_exposed_frac,
         scatter_exposed_frac; /* of weights and of their gradients, under these flags */
 
@@ -74,6 +75,13 @@ static inline int adv_cost_kind(const struct adv_cost *cost, const struct adv_la
 static inline bool adv_cost_keeps(const struct adv_cost *cost, enum adv_tensor tensor)
 {
     return cost->kept >> tensor & 1u;
+}
+
+/* The same of a tensor that goes by two names: either keeps it. */
+static inline bool adv_cost_keeps_either(const struct adv_cost *cost, enum adv_tensor name,
+                                         enum adv_tensor other)
+{
+    return adv_cost_keeps(cost, name) || adv_cost_keeps(cost, other);
 }
 
 /* Fills `cost`; the mesh must have been placed. `same_mesh`: `cost` was filled for the same model, ICI mesh,

@@ -224,9 +224,9 @@ static adv_code add_grouped_again(const struct adv_cost *cost, const struct adv_
                                   struct adv_layer_time *time, adv_err *err)
 {
     double flops = 2.0 * e->rows * e->emb * e->width;
-    bool gate = adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_0) || adv_cost_keeps(cost, ADV_TENSOR_MLPWI_0);
+    bool gate = adv_cost_keeps_either(cost, ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0);
     int again[2] = {!gate + (e->inputs > 1 && !adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_1)),
-                    !adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWO)};
+                    !adv_cost_keeps_either(cost, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MLPWO)};
     for (int projection = 0; projection < 2; projection++) {
         struct adv_cost_grouped g;
         adv_code code = grouped_s(cost, layer, e, projection, ADV_GMM_FWD, &g, err);
@@ -336,9 +336,9 @@ static void add_dense_again(const struct adv_cost *cost, const struct adv_layer 
                             struct adv_layer_time *time)
 {
     struct dense d = dense_of(cost, layer, e);
-    int kept = (adv_cost_keeps(cost, ADV_TENSOR_MLPWI_0) || adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_0)) +
-               (adv_cost_keeps(cost, ADV_TENSOR_MLPWI_1) || adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_1));
-    bool kept_out = adv_cost_keeps(cost, ADV_TENSOR_MLPWO) || adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWO);
+    int kept = adv_cost_keeps_either(cost, ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0) +
+               adv_cost_keeps_either(cost, ADV_TENSOR_MOE_MLPWI_1, ADV_TENSOR_MLPWI_1);
+    bool kept_out = adv_cost_keeps_either(cost, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MLPWO);
     double again_s = (e->inputs - kept) * d.input_s + (kept_out ? 0.0 : d.output_s);
     double again_flops = d.flops * (e->inputs - kept + !kept_out) / (e->inputs + 1);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_GMM_RECOMPUTE, again_s, times, again_flops, 0.0);

@@ -65,7 +65,9 @@ static void add_attention(struct builder *to, double emb, const struct adv_layer
     add_named(to, emb, q_dim, ADV_SPLIT_N, ADV_TENSOR_QUERY_PROJ);
     if (layer->has_output_gate) add_unnamed(to, emb, q_dim, ADV_SPLIT_N, "output_gate");
     if (!layer->reuses_kv) {
-        add_named(to, emb, k_dim, ADV_SPLIT_N, ADV_TENSOR_KEY_PROJ);
+        /* compressed attention makes keys and values in one, under a name of its own */
+        add_named(to, emb, k_dim, ADV_SPLIT_N,
+                  layer->attention == ADV_ATTENTION_COMPRESSED ? ADV_TENSOR_KV_PROJ : ADV_TENSOR_KEY_PROJ);
         if (!layer->shares_kv) add_named(to, emb, v_dim, ADV_SPLIT_N, ADV_TENSOR_VALUE_PROJ);
     }
     double out = (double)layer->attention_output_dim;

@@ -49,6 +49,15 @@ static inline uint32_t adv_remat_kept(uint64_t places)
     return (uint32_t)(kept | kept >> 16);
 }
 
+/* Whether the backward pass needs no rows of routed experts sent again: the gate's output and the experts'
+ * are kept, each under either of its names. */
+static inline bool adv_remat_keeps_rows(uint32_t kept)
+{
+    const uint32_t out = UINT32_C(1) << ADV_TENSOR_MOE_MLPWO | UINT32_C(1) << ADV_TENSOR_MLPWO;
+    const uint32_t gate = UINT32_C(1) << ADV_TENSOR_MOE_MLPWI_0 | UINT32_C(1) << ADV_TENSOR_MLPWI_0;
+    return (kept & out) != 0 && (kept & gate) != 0;
+}
+
 /* Whether some tensor goes to the host. */
 static inline bool adv_remat_offloads(uint64_t places)
 {

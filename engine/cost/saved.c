@@ -42,8 +42,9 @@ static void add_attention(const struct adv_cost *cost, const struct adv_layer *l
     /* the kernel writes [heads, tokens, head_dim]; XLA lays the others out so that nothing is padded */
     double context = t * (2.0 * heads * adv_memory_lanes(layer->head_dim_v) + 4.0 * heads);
     add(to, ADV_TENSOR_QUERY_PROJ, t * 2.0 * heads * layer->head_dim_qk);
-    add(to, ADV_TENSOR_CONTEXT, context);
-    add(to, ADV_TENSOR_ATTENTION_OUT, t * 2.0 * heads * layer->head_dim_v);
+    if (cost->plan->family.attention == ADV_ATTENTION_IMPL_FLASH) add(to, ADV_TENSOR_CONTEXT, context);
+    if (cost->model->decoder != ADV_DECODER_GPT3)
+        add(to, ADV_TENSOR_ATTENTION_OUT, t * 2.0 * heads * layer->head_dim_v);
     add(to, ADV_TENSOR_OUT_PROJ, t * 2.0 * (double)layer->attention_output_dim);
     if (layer->kv_lora_rank > 0) {
         double qk = layer->qk_nope_head_dim + layer->qk_rope_head_dim;
@@ -56,6 +57,10 @@ static void add_attention(const struct adv_cost *cost, const struct adv_layer *l
         return;
     }
     if (layer->reuses_kv) return;
+    if (layer->attention == ADV_ATTENTION_COMPRESSED) {
+        add(to, ADV_TENSOR_KV_PROJ, t * 2.0 * layer->kv_heads * layer->head_dim_qk);
+        return;
+    }
     add(to, ADV_TENSOR_KEY_PROJ, t * 2.0 * layer->kv_heads * layer->head_dim_qk);
     add(to, ADV_TENSOR_VALUE_PROJ, t * 2.0 * layer->kv_heads * layer->head_dim_v);
 }
@@ -84,10 +89,10 @@ static void add_experts(const struct adv_cost *cost, const struct adv_layer *lay
         rows = plan->family.capacity_factor > 0.0 ? rows * plan->family.capacity_factor
                                                   : cost->tokens * layer->experts;
     double wide = 2.0 * adv_memory_lanes((double)layer->moe_mlp_dim) * rows;
-    /* every tensor of the einsums carries both names; of the grouped matmuls only the gate's output does */
+    /* all of them carry both names, but for the second input of grouped matmuls */
     add_either(to, ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0, wide);
     add_either(to, ADV_TENSOR_MOE_MLPWI_1, grouped ? ADV_TENSOR_MOE_MLPWI_1 : ADV_TENSOR_MLPWI_1, wide);
-    add_either(to, ADV_TENSOR_MOE_MLPWO, grouped ? ADV_TENSOR_MOE_MLPWO : ADV_TENSOR_MLPWO,
+    add_either(to, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MLPWO,
                2.0 * adv_memory_lanes((double)layer->moe_input_dim) * rows);
 }
 
@@ -96,8 +101,7 @@ static void list_tensors(const struct adv_cost *cost, const struct adv_layer *la
 {
     to->known = true;
     to->count = 0;
-    if (layer->attention == ADV_ATTENTION_LINEAR) return; /* its tensors carry no names */
-    add_attention(cost, layer, to);
+    if (layer->attention != ADV_ATTENTION_LINEAR) add_attention(cost, layer, to); /* else it names none */
     if (layer->mlp_dim > 0) add_dense(cost, layer, (double)layer->mlp_dim, to);
     if (layer->shared_experts > 0) add_dense(cost, layer, (double)layer->shared_mlp_dim, to);
     if (layer->experts > 0) add_experts(cost, layer, to);
@@ -115,10 +119,12 @@ struct adv_saved_input adv_memory_saved_input(const struct adv_cost *cost, const
 }
 
 /* XLA takes a loop of one iteration away, and with it the way to the host and back (deepseek2's dense layer).
- */
+ * For the one full-attention layer of gemma4's and qwen3-next's blocks MaxText itself keeps on the device
+ * what a policy offloads. */
 static bool has_no_loop(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    return cost->plan->family.scan_layers && layer->count == 1 && layer->scan_block <= 1;
+    return cost->plan->family.scan_layers &&
+           (layer->loops_alone || (layer->count == 1 && layer->scan_block <= 1));
 }
 
 static struct adv_saved add_up(const struct adv_cost *cost, const struct adv_layer *layer,

@@ -336,7 +336,7 @@ void adv_schedule_experts(const struct adv_cost *cost, const struct adv_layer *l
                     spanning_of(cost, &cost->ep_group, slices, ADV_COLLECTIVE_ALL_TO_ALL,
                                 token_bytes * layer->experts_per_token));
     }
-    bool kept = adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWO) && adv_cost_keeps(cost, ADV_TENSOR_MOE_MLPWI_0);
+    bool kept = adv_remat_keeps_rows(cost->kept);
     struct spanning sum = plus((struct spanning){0.0, 0.0}, kept ? 2.0 : 3.0, once);
     add_spanning(account, ADV_TERM_EXPERT, sum, total_of(sum), times,
                  2.0 * token_bytes * layer->experts_per_token);

@@ -115,8 +115,7 @@ static void add_experts(struct adv_link_loads *loads, const struct adv_cost *cos
     const struct adv_plan *plan = cost->plan;
     const bool dense = plan->family.moe == ADV_MOE_DENSE, slots = dense && plan->family.capacity_factor > 0.0;
     const double token_bytes = 2.0 * (double)layer->moe_input_dim * cost->tokens;
-    const bool kept =
-        adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWO) && adv_remat_keeps(plan, ADV_TENSOR_MOE_MLPWI_0);
+    const bool kept = adv_remat_keeps_rows(cost->kept);
     const double exchanges = slots ? 5.0 : kept ? 4.0 : 6.0;
     const char *term = "expert_collectives";
     if (!slots && (plan->family.use_ring_of_experts || dense))

@@ -89,7 +89,7 @@ static struct spread expert_spread(const struct adv_cost *cost, const struct adv
     const struct adv_slot *slot = &layer->slots[ADV_TERM_EXPERT];
     if (cost->plan->family.moe == ADV_MOE_DENSE && cost->plan->family.capacity_factor > 0.0)
         return by_counts(slot, 2.0, 1.0, 2.0);
-    return by_counts(slot, 1.0, again_unless(cost->plan, ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MOE_MLPWI_0), 1.0);
+    return by_counts(slot, 1.0, adv_remat_keeps_rows(cost->kept) ? 0.0 : 1.0, 1.0);
 }
 
 static const struct {

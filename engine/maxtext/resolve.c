@@ -123,6 +123,46 @@ static void judge_fused(const struct adv_config_reader *reader)
                       ADV_NAME_SA_USE_FUSED_BWD_KERNEL, ADV_NAME_USE_TOKAMAX_SPLASH);
 }
 
+/* Tensors that only keys without a price here bring about: one matmul for several. */
+static uint32_t named_by_fusion(const struct adv_config_source *source)
+{
+    static const struct {
+        const char *key;
+        enum adv_tensor tensor;
+    } fused[] = {{"fused_mlp", ADV_TENSOR_MLPWI}, {"fused_qkv", ADV_TENSOR_QKV_PROJ}};
+    uint32_t named = 0;
+    for (size_t i = 0; i < sizeof fused / sizeof *fused; i++) {
+        const struct adv_value *said = adv_given_find(source->given, source->given_count, fused[i].key);
+        if (said && said->kind == ADV_VALUE_BOOL && said->boolean) named |= UINT32_C(1) << fused[i].tensor;
+    }
+    return named;
+}
+
+/* Keys that place a tensor which the model does not name, or does not read. */
+static void judge_names(const struct adv_config_reader *reader)
+{
+    const struct adv_config_state *state = reader->state;
+    const struct adv_model *model = reader->source->model;
+    const uint32_t named = adv_plan_named_tensors(&state->plan, model) | named_by_fusion(reader->source);
+    if (state->plan.policy != ADV_POLICY_CUSTOM) return;
+    for (int k = 0; k < adv_keys_count; k++) {
+        if (adv_keys[k].holds != ADV_HOLDS_PLACEMENT || !state->given[k]) continue;
+        const size_t i =
+            (adv_keys[k].plan_at - offsetof(struct adv_plan, placements)) / sizeof *state->plan.placements;
+        const enum adv_placement said = state->plan.placements[i];
+        const bool is_named = named >> i & 1u;
+        const bool usual = i == ADV_TENSOR_DECODER_LAYER_INPUT && said == ADV_PLACE_DEVICE;
+        if (usual || said == ADV_PLACE_REMAT ||
+            (is_named && adv_plan_reads_tensor(model, (enum adv_tensor)i)))
+            continue;
+        (void)adv_err_add_rule(reader->warnings, ADV_OK, "placement-without-effect",
+                               ADV_AT(reader->source->at, adv_keys[k].name), "leave it out",
+                               is_named ? "%s %s changes nothing: the backward pass of %s does not read it"
+                                        : "%s %s changes nothing: MaxText names no such tensor in %s",
+                               adv_keys[k].name, adv_placement_name(said), model->name);
+    }
+}
+
 static void resolve_kernels(struct adv_config_state *state)
 {
     enum { FLASH_FROM_TOKENS = 128 }; /* autoselected takes flash from here on */
@@ -255,6 +295,7 @@ void adv_reader_resolve(struct adv_config_reader *reader)
     resolve_dropping(reader);
     judge_fused(reader);
     resolve_kernels(state);
+    judge_names(reader);
     resolve_tile_order(reader);
     resolve_pipeline(plan);
 }

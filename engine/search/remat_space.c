@@ -7,22 +7,26 @@
 
 /* The tensors that layers of a model name, all kinds together. */
 struct named {
-    bool attention, latent, direct, query_latent, key_value, equal_key_value, gated, plain, post_norm,
-        experts;
+    bool attention, names_input, kernel, compressed, latent, direct, query_latent, key_value, equal_key_value,
+        gated, plain, post_norm, experts;
 };
 
-static struct named named_by(const struct adv_model *model)
+static struct named named_by(const struct adv_model *model, const struct adv_plan *base)
 {
-    struct named named = {.equal_key_value = true};
+    struct named named = {.equal_key_value = true,
+                          .kernel = base->family.attention == ADV_ATTENTION_IMPL_FLASH};
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         bool dense = layer->mlp_dim > 0 || layer->shared_experts > 0;
         if (layer->attention != ADV_ATTENTION_LINEAR) {
-            bool latent = layer->kv_lora_rank > 0, has_key_value = latent || !layer->reuses_kv;
+            bool compressed = layer->attention == ADV_ATTENTION_COMPRESSED, latent = layer->kv_lora_rank > 0;
+            bool has_key_value = latent || (!compressed && !layer->reuses_kv);
+            named.compressed = named.compressed || compressed;
             named.attention = true;
+            named.names_input = named.names_input || layer->input_names != ADV_INPUTS_UNNAMED;
             named.latent = named.latent || latent;
             named.direct = named.direct || (has_key_value && !latent);
-            named.query_latent = named.query_latent || layer->q_lora_rank > 0;
+            named.query_latent = named.query_latent || (!compressed && layer->q_lora_rank > 0);
             named.key_value = named.key_value || has_key_value;
             named.equal_key_value =
                 named.equal_key_value && (!has_key_value || layer->head_dim_qk == layer->head_dim_v);
@@ -49,14 +53,15 @@ static void add_led(struct adv_remat_space *space, enum adv_tensor tensor, enum 
         (struct adv_remat_unit){tensor, !space->fixed[leader], space->fixed[leader] ? tensor : leader};
 }
 
-/* Of the 21 names, kv_proj, qkv_proj and indexer_cutoff_threshold name nothing that the step computes, and
+/* Of the 21 names, qkv_proj and indexer_cutoff_threshold name nothing whose time is counted, and
  * mla_q, mla_kv and attention_out only copies that no matmul has to make again: keeping them takes memory (or
  * none) and no time off, so recomputing them is never worse. The layer input is always there, on the device
- * or on the host. The other fifteen are open one by one. */
+ * or on the host. The other sixteen are open one by one. */
 static void list_attention(const struct named *named, struct adv_remat_space *space)
 {
-    add(space, ADV_TENSOR_CONTEXT);
+    if (named->kernel) add(space, ADV_TENSOR_CONTEXT);
     add(space, ADV_TENSOR_QUERY_PROJ);
+    if (named->compressed) add(space, ADV_TENSOR_KV_PROJ);
     if (named->key_value) {
         add(space, ADV_TENSOR_KEY_PROJ);
         /* The value follows the key. MLA makes both in one matmul: the value without the key takes no time
@@ -89,12 +94,14 @@ static void list_feed_forward(const struct named *named, bool einsum_experts, st
         /* as many bytes and as long a matmul; only the first can spare gathering the layer's input again */
         add_led(space, ADV_TENSOR_MLPWI_1, ADV_TENSOR_MLPWI_0);
     }
-    if (named->experts && einsum_experts) { /* these two names mean the experts' tensors in the same way */
-        add_led(space, ADV_TENSOR_MLPWI_1, ADV_TENSOR_MOE_MLPWI_1);
+    if (named->experts) { /* so do mlpwo and, in the einsums, mlpwi_1 */
+        if (einsum_experts)
+            add_led(space, ADV_TENSOR_MLPWI_1, ADV_TENSOR_MOE_MLPWI_1);
+        else if (named->gated)
+            add(space, ADV_TENSOR_MLPWI_1);
         add_led(space, ADV_TENSOR_MLPWO, ADV_TENSOR_MOE_MLPWO);
-    } else {
-        if (named->experts && named->gated) add(space, ADV_TENSOR_MLPWI_1);
-        if (named->post_norm) add(space, ADV_TENSOR_MLPWO);
+    } else if (named->post_norm) {
+        add(space, ADV_TENSOR_MLPWO);
     }
     if (named->plain) add(space, ADV_TENSOR_MLPWI);
 }
@@ -124,11 +131,11 @@ enum adv_placement adv_remat_input_stays(const struct adv_model *model)
 void adv_remat_space_build(const struct adv_advise_request *request, struct adv_remat_space *space)
 {
     *space = (struct adv_remat_space){.pinned = request->remat_pinned};
-    struct named named = named_by(&request->model);
+    struct named named = named_by(&request->model, &request->workload.base);
     if (!space->pinned) fix_pinned(request, space);
     if (named.attention) list_attention(&named, space);
     list_feed_forward(&named, request->workload.base.family.moe == ADV_MOE_DENSE, space);
-    space->input_may_offload = named.attention && !space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT];
+    space->input_may_offload = named.names_input && !space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT];
     space->input_stays = adv_remat_input_stays(&request->model);
     for (int i = 0; i < request->model.layer_kinds_count; i++)
         space->has_blocks = space->has_blocks || request->model.layers[i].scan_block > 1;

@@ -102,6 +102,8 @@ struct adv_layer {
     int64_t per_layer_embedding_dim; /* gemma4 small: PLE projections; 0 = none */
     int scan_block; /* real layers per scan step (remat block): gemma3 6, llama4 4, gpt-oss 2, most 1 */
     enum adv_input_names input_names;
+    bool
+        loops_alone; /* in a scan of one iteration inside its block's: what it would send to the host stays */
 };
 
 /* Whether the layer's indexer chooses among the keys of a sequence; up to indexer_topk keys it takes all of

@@ -20,7 +20,8 @@ static const struct decoder_traits {
     int norms;      /* over emb_dim, per layer */
     int scan_block; /* real layers per scan step when inhomogeneous_layer_cycle_interval is 1 */
     enum adv_input_names input_names;
-    const char *caveat; /* NULL = the engine models the block in full */
+    bool full_layer_alone; /* the full-attention layer of a block has a loop of its own */
+    const char *caveat;    /* NULL = the engine models the block in full */
 } decoder_traits[ADV_DECODER_COUNT] = {
     [ADV_DECODER_LLAMA2] = {.norms = 2, .scan_block = 1},
     [ADV_DECODER_DEFAULT] = {.norms = 2, .scan_block = 1},
@@ -32,8 +33,12 @@ static const struct decoder_traits {
                             .post_ffw_norm = true,
                             .input_names = ADV_INPUTS_NAMED_ONCE},
     [ADV_DECODER_GEMMA3] = {.norms = 4, .scan_block = 6, .post_ffw_norm = true, .always_qk_norm = true},
-    [ADV_DECODER_GEMMA4] =
-        {.has_experts = true, .norms = 4, .scan_block = 1, .post_ffw_norm = true, .always_qk_norm = true},
+    [ADV_DECODER_GEMMA4] = {.has_experts = true,
+                            .norms = 4,
+                            .scan_block = 1,
+                            .post_ffw_norm = true,
+                            .always_qk_norm = true,
+                            .full_layer_alone = true},
     [ADV_DECODER_GEMMA4_SMALL] = {.norms = 4, .scan_block = 1, .post_ffw_norm = true, .always_qk_norm = true},
     [ADV_DECODER_GPT3] = {.norms = 2, .scan_block = 1, .output_bias = true, .always_biased = true},
     [ADV_DECODER_GPT_OSS] = {.has_experts = true, .norms = 2, .scan_block = 2, .output_bias = true},
@@ -49,12 +54,14 @@ static const struct decoder_traits {
                                 .norms = 2,
                                 .scan_block = 4,
                                 .always_qk_norm = true,
-                                .input_names = ADV_INPUTS_UNNAMED},
+                                .input_names = ADV_INPUTS_UNNAMED,
+                                .full_layer_alone = true},
     [ADV_DECODER_QWEN3_5] = {.has_experts = true,
                              .norms = 2,
                              .scan_block = 4,
                              .always_qk_norm = true,
-                             .input_names = ADV_INPUTS_UNNAMED},
+                             .input_names = ADV_INPUTS_UNNAMED,
+                             .full_layer_alone = true},
     [ADV_DECODER_DEEPSEEK] = {.has_experts = true, .norms = 2, .scan_block = 1},
     [ADV_DECODER_DEEPSEEK4] = {.has_experts = true,
                                .norms = 2,
@@ -305,6 +312,7 @@ static void fill_layer(const struct adv_model_keys *keys, const struct scaled *d
                             ? (int)keys->inhomogeneous_layer_cycle_interval
                             : traits->scan_block;
     layer->input_names = traits->input_names;
+    layer->loops_alone = traits->full_layer_alone && layer->attention == ADV_ATTENTION_FULL;
 }
 
 struct complaint {

@@ -257,6 +257,14 @@ static inline bool adv_plan_reads_expert_tiles(const struct adv_plan *plan)
            (plan->family.moe == ADV_MOE_TOKAMAX && plan->family.quantization == ADV_QUANT_FP8_FULL);
 }
 
+/* The tensors that the decoder layers of a model give a name to, a bit each: a key of another name changes
+ * nothing. */
+uint32_t adv_plan_named_tensors(const struct adv_plan *plan, const struct adv_model *model);
+
+/* Whether the backward pass reads the tensor, where it is named: the output of a dense feed-forward only
+ * where a norm follows. What nothing reads is not kept, wherever its key says. */
+bool adv_plan_reads_tensor(const struct adv_model *model, enum adv_tensor tensor);
+
 /* Tokens of one microstep per device, after every axis: per_device_batch_size * seq_len. */
 static inline double adv_plan_tokens(const struct adv_plan *plan)
 {

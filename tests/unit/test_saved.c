@@ -51,6 +51,26 @@ static void a_loop_of_one_layer_sends_nothing_to_the_host(void **state)
     assert_close(saved.bytes[ADV_PLACE_OFFLOAD], 26.0, 1e-9);
 }
 
+/* Compiled with 12 layers and mlpwi_0 on the host: ten layers' are there, the two full-attention layers' are
+ * not. */
+static void a_full_attention_layer_alone_in_its_loop_sends_nothing_to_the_host(void **state)
+{
+    (void)state;
+    struct bench *b = open_cube("gemma4-31b");
+    b->plan.policy = ADV_POLICY_CUSTOM;
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++) b->plan.placements[i] = ADV_PLACE_REMAT;
+    b->plan.placements[ADV_TENSOR_MLPWI_0] = ADV_PLACE_OFFLOAD;
+    for (int scans = 0; scans < 2; scans++) {
+        b->plan.family.scan_layers = scans;
+        bench_place(b);
+        for (int i = 0; i < b->model.layer_kinds_count; i++) {
+            const struct adv_layer *layer = &b->model.layers[i];
+            const double host = adv_memory_layer_saved(&b->cost, layer).bytes[ADV_PLACE_OFFLOAD];
+            assert_int_equal(host > 0.0, !scans || layer->attention != ADV_ATTENTION_FULL);
+        }
+    }
+}
+
 /* Bytes that a kept up-projection takes: at the loss, in the backward pass. */
 static void taken_by_mlpwi_0(const char *model, double taken[2])
 {
@@ -81,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scan_step_keeps_its_input_and_a_policy_that_names_them_its_layers),
         cmocka_unit_test(a_loop_of_one_layer_sends_nothing_to_the_host),
+        cmocka_unit_test(a_full_attention_layer_alone_in_its_loop_sends_nothing_to_the_host),
         cmocka_unit_test(what_a_block_keeps_its_other_layers_do_not_leave),
     };
     return run_group(tests);

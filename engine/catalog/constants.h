@@ -22,6 +22,8 @@ struct adv_constants {
     ADV_MEMORY_CONSTANTS(ADV_CONSTANT_MEMBER)
 #undef ADV_CONSTANT_MEMBER
     bool steps_extrapolated; /* no whole-step measurement of this chip */
+    /* no published step says what overlap_*_exposed_frac is: assumed, or taken from a neighbour */
+    bool overlap_offload_assumed, overlap_fusion_assumed, overlap_async_assumed, overlap_none_assumed;
     /* By which a calibration multiplies the step's time and the bytes of device memory, less 1: 0 = not at
      * all. */
     double step_time_correction_frac, hbm_correction_frac;

@@ -45,6 +45,23 @@ bool adv_catalog_option_unknown(const struct adv_catalog *catalog, const char *l
     return false;
 }
 
+const struct adv_catalog_ignored *adv_catalog_flag_ignored(const struct adv_catalog *catalog,
+                                                           const char *libtpu, const char *chip,
+                                                           const char *flag)
+{
+    for (int i = 0; i < catalog->releases.libtpu_count; i++) {
+        const struct adv_catalog_libtpu *release = &catalog->releases.libtpu[i];
+        if (strcmp(release->release, libtpu) != 0) continue;
+        for (int k = 0; k < release->ignored_count; k++) {
+            const struct adv_catalog_ignored *ignored = &release->ignored[k];
+            if (strcmp(ignored->flag, flag) != 0) continue;
+            for (int c = 0; c < ignored->chips_count; c++)
+                if (strcmp(ignored->chips[c], chip) == 0) return ignored;
+        }
+    }
+    return NULL;
+}
+
 const struct adv_catalog_key_range *adv_catalog_key_missing(const struct adv_catalog *catalog,
                                                             const char *maxtext, const char *key)
 {

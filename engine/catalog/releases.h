@@ -18,10 +18,21 @@ struct adv_catalog_refusal {
     int with_count;
 };
 
+/* A flag that a libtpu takes on some chips and changes nothing by. */
+struct adv_catalog_ignored {
+    const char *flag;         /* without dashes */
+    const char *const *chips; /* on which */
+    int chips_count;
+    const char *unless; /* "name=value": beside this one it does what it says; NULL: never */
+    const char *what;   /* what the compiled program has instead, for people */
+};
+
 struct adv_catalog_libtpu {
     const char *release;
     struct adv_catalog_refusal *refusals;
     int refusals_count;
+    struct adv_catalog_ignored *ignored;
+    int ignored_count;
 };
 
 /* A key that not every MaxText has. */
@@ -54,6 +65,12 @@ const struct adv_software *adv_catalog_pinned(const struct adv_catalog *catalog)
 /* Whether this libtpu does not have the compile option; false where nobody has asked it.
  */
 bool adv_catalog_option_unknown(const struct adv_catalog *catalog, const char *libtpu, const char *flag);
+
+/* What this libtpu takes on the chip and changes nothing by, under `flag`; NULL: it does, or nobody has
+ * asked. */
+const struct adv_catalog_ignored *adv_catalog_flag_ignored(const struct adv_catalog *catalog,
+                                                           const char *libtpu, const char *chip,
+                                                           const char *flag);
 
 /* The refusals of a libtpu; NULL and 0 where it was not asked. */
 const struct adv_catalog_refusal *adv_catalog_refusals(const struct adv_catalog *catalog, const char *libtpu,

@@ -10,36 +10,56 @@
 
 #define AXIS(id) (1u << ADV_AXIS_##id)
 
-/* Which exposure constant the flags select for collectives that SparseCores carry (`offload`) or not: then
- * async collective fusion and plain async all-gather need flags. */
-static double exposed_frac(bool offload, const struct adv_constants *constants, const struct adv_flags *flags)
+/* How much of a collective that could hide shows, and whether that is assumed: no published step says it. */
+struct exposure {
+    double frac;
+    bool assumed;
+};
+
+/* Which constant the flags select for collectives that SparseCores carry (`offload`) or not: then async
+ * collective fusion and plain async all-gather need flags. */
+static struct exposure exposure_of(bool offload, const struct adv_constants *c, const struct adv_flags *flags)
 {
-    if (offload) return constants->overlap_offload_exposed_frac;
-    if (flags->cf_all_gather == 1) return constants->overlap_fusion_exposed_frac;
-    if (flags->async_all_gather == 1) return constants->overlap_async_exposed_frac;
-    return constants->overlap_none_exposed_frac;
+    if (offload) return (struct exposure){c->overlap_offload_exposed_frac, c->overlap_offload_assumed};
+    if (flags->cf_all_gather == 1)
+        return (struct exposure){c->overlap_fusion_exposed_frac, c->overlap_fusion_assumed};
+    if (flags->async_all_gather == 1)
+        return (struct exposure){c->overlap_async_exposed_frac, c->overlap_async_assumed};
+    return (struct exposure){c->overlap_none_exposed_frac, c->overlap_none_assumed};
+}
+
+/* What a flag of SparseCore offload says to the compiler of the request; -1: nothing, also where the compiler
+ * takes the flag and changes nothing by it. */
+static signed char said(signed char flag, signed char ignored)
+{
+    return ignored == ADV_FLAG_IGNORED ? -1 : flag;
 }
 
 /* Chips that offload by default (tpu7x) do unless a flag turns it off, others where a flag turns it on.
  * Gradients are scattered by reduce-scatters or by all-reduces of which each device keeps its part: either
- * flag will do. Elsewhere than on tpu7x no published step offloads gathers: that counts as fusion. A chip
- * without SparseCores has nothing to offload to.
+ * flag will do, if the compiler does not ignore it on the chip. Elsewhere than on tpu7x no published step
+ * offloads gathers: that counts as fusion. A chip without SparseCores has nothing to offload to.
  */
 static void init_exposure(struct adv_cost *cost)
 {
-    const struct adv_flags *flags = &cost->plan->flags;
+    const struct adv_flags *flags = &cost->plan->flags, *ignored = &cost->chip->ignored_flags;
+    const struct adv_constants *c = cost->constants;
+    const signed char gather = said(flags->sc_all_gather, ignored->sc_all_gather);
+    const signed char scatter = said(flags->sc_reduce_scatter, ignored->sc_reduce_scatter);
+    const signed char reduce = said(flags->sc_all_reduce, ignored->sc_all_reduce);
     bool by_default = cost->chip->offloads_collectives, can = cost->chip->sparsecores_per_chip > 0;
-    bool scatters = flags->sc_reduce_scatter == 1 || flags->sc_all_reduce == 1 ||
-                    (flags->sc_reduce_scatter != 0 && by_default);
-    cost->gather_exposed_frac =
-        exposed_frac(can && by_default && flags->sc_all_gather != 0, cost->constants, flags);
-    if (can && !by_default && flags->sc_all_gather == 1)
-        cost->gather_exposed_frac = cost->constants->overlap_fusion_exposed_frac;
-    cost->scatter_exposed_frac = exposed_frac(can && scatters, cost->constants, flags);
+    bool scatters = can && (scatter == 1 || reduce == 1 || (scatter != 0 && by_default));
+    struct exposure gathered = exposure_of(can && by_default && gather != 0, c, flags);
+    if (can && !by_default && gather == 1) gathered = (struct exposure){c->overlap_fusion_exposed_frac, true};
+    struct exposure scattered = exposure_of(scatters, c, flags);
     /* an asynchronous all-gather alone leaves the reductions where they are: the compiler makes none of them
      * asynchronous then, the device waits for each (tests/compile/schedules.md) */
-    if (!(can && scatters) && flags->cf_all_gather != 1)
-        cost->scatter_exposed_frac = cost->constants->overlap_none_exposed_frac;
+    if (!scatters && flags->cf_all_gather != 1)
+        scattered = (struct exposure){c->overlap_none_exposed_frac, c->overlap_none_assumed};
+    cost->gather_exposed_frac = gathered.frac;
+    cost->scatter_exposed_frac = scattered.frac;
+    cost->offload_assumed =
+        can && ((gather >= 0 && gathered.assumed) || ((scatter >= 0 || reduce >= 0) && scattered.assumed));
 }
 
 /* Peak of the plan's 8-bit format over bf16; 1 where the chip has no native path and XLA widens the operands.

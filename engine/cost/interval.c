@@ -79,7 +79,7 @@ static void name_regimes(unsigned regimes, char *words, size_t words_bytes)
     }
 }
 
-enum { GAPS = 19 + ADV_REGIME_COUNT };
+enum { GAPS = 20 + ADV_REGIME_COUNT };
 
 static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
 {
@@ -105,6 +105,9 @@ static void list_gaps(const struct adv_cost *cost, struct gap gaps[GAPS])
         {cost->ep > 1, "expert parallelism has no judged step", 1.6},
         {cost->tp > 1 && (!is_3d || newest) && cost->chip->mxu_rows > 200.0,
          "tensor parallelism has no measured step on this chip", 1.4},
+        {cost->offload_assumed && (cost->dense_group.devices > 1 || cost->expert_group.devices > 1),
+         "what these flags of SparseCore offload hide is assumed: no published step of this chip separates it",
+         1.6},
         {cost->width_shards > 1 && !newest, "fsdp_transpose beside fsdp has no published step of this chip",
          1.4},
         {contexts > 1 && plan->family.seq_len < long_context_tokens,

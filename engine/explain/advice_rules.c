@@ -157,10 +157,23 @@ static void ragged_dot(struct adv_review *review)
                            "XLA's own grouped matmul is slower than the megablox kernel with tuned tiles");
 }
 
-static void set_offload(struct adv_flags *flags)
+/* Offload of what the compiler of the request offloads on the chip; false: of nothing. */
+static bool set_offload(const struct adv_flags *ignored, struct adv_flags *flags)
 {
-    flags->sc_all_gather = flags->sc_reduce_scatter = flags->sc_all_reduce = flags->async_all_gather = 1;
-    flags->cf_all_gather = flags->cf_reduce_scatter = flags->cf_all_reduce = 0;
+    struct {
+        signed char ignored, *offload, *fusion;
+    } of[] = {{ignored->sc_all_gather, &flags->sc_all_gather, &flags->cf_all_gather},
+              {ignored->sc_reduce_scatter, &flags->sc_reduce_scatter, &flags->cf_reduce_scatter},
+              {ignored->sc_all_reduce, &flags->sc_all_reduce, &flags->cf_all_reduce}};
+    bool any = false;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        if (of[i].ignored == ADV_FLAG_IGNORED) continue;
+        *of[i].offload = 1;
+        *of[i].fusion = 0;
+        any = true;
+    }
+    if (ignored->sc_all_gather != ADV_FLAG_IGNORED) flags->async_all_gather = 1;
+    return any;
 }
 
 static void sparsecore_offload(struct adv_review *review)
@@ -171,11 +184,16 @@ static void sparsecore_offload(struct adv_review *review)
     bool unset = flags->sc_all_gather < 0 && flags->sc_reduce_scatter < 0;
     if (!(chip_of(review)->sparsecores_per_chip > 0) || !(off || (!by_default && unset))) return;
     struct adv_plan changed = *review->plan;
-    set_offload(&changed.flags);
+    if (!set_offload(&chip_of(review)->ignored_flags, &changed.flags)) return;
+    /* of gathers no published step says it but where offload is the default */
+    const bool assumed =
+        review->input->constants->overlap_offload_assumed || changed.flags.sc_all_gather == 1;
     (void)adv_review_offer(
         review, by_default ? ADV_SEVERITY_WARNING : ADV_SEVERITY_INFO, "sparsecore_offload", &changed,
         small_gain_frac,
         by_default ? "collectives run on the TensorCore because SparseCore offload is switched off"
+        : assumed  ? "collectives would leave the TensorCore with SparseCore offload; how much that hides is "
+                     "assumed: no published step of this chip has it"
                    : "collectives would leave the TensorCore with SparseCore offload");
 }
 

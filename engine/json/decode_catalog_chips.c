@@ -192,6 +192,27 @@ static const struct constants_file {
      0},
 };
 
+/* Constants of which a prediction says when they are not fitted. */
+static const struct {
+    size_t constant, assumed;
+} told[] = {
+#define TOLD(way)                                                                                            \
+    {                                                                                                        \
+        offsetof(struct adv_constants, overlap_##way##_exposed_frac),                                        \
+            offsetof(struct adv_constants, overlap_##way##_assumed)                                          \
+    }
+    TOLD(offload), TOLD(fusion), TOLD(async), TOLD(none)
+#undef TOLD
+};
+
+static void tell_assumed(const struct constant *constant, const char *kind, struct adv_constants *constants)
+{
+    const bool assumed = strcmp(kind, "fitted") != 0 && strcmp(kind, "measured") != 0;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (told[i].constant == constant->offset)
+            memcpy((char *)constants + told[i].assumed, &assumed, sizeof assumed);
+}
+
 static void decode_constant(const struct adv_catalog_file *file, const json_t *row, const char *at,
                             const struct constant *constant, struct adv_constants *constants)
 {
@@ -210,6 +231,7 @@ static void decode_constant(const struct adv_catalog_file *file, const json_t *r
         ADV_REFUSE(file->err, pointer, NULL, "the constant `%s` needs `kind` and `source`", constant->name);
     double number = json_number_value(value);
     memcpy((char *)constants + constant->offset, &number, sizeof number);
+    if (json_is_string(kind)) tell_assumed(constant, json_string_value(kind), constants);
 }
 
 void adv_decode_catalog_constants(const struct adv_catalog_file *file)

@@ -32,14 +32,32 @@ static bool decode_key(const struct adv_catalog_file *file, json_t *row, void *e
     return true;
 }
 
+static bool decode_ignored(const struct adv_catalog_file *file, json_t *list,
+                           struct adv_catalog_libtpu *libtpu)
+{
+    libtpu->ignored = adv_catalog_rows(file, json_array_size(list), sizeof *libtpu->ignored);
+    for (struct adv_json_walk item = {.in = list}; libtpu->ignored && adv_json_next(&item);) {
+        json_t *chips, *unless;
+        struct adv_catalog_ignored *row = &libtpu->ignored[libtpu->ignored_count++];
+        if (json_unpack(item.value, "{s:s,s:o,s:o,s:s!}", "flag", &row->flag, "chips", &chips, "unless",
+                        &unless, "what", &row->what) != 0)
+            return false;
+        ADV_CATALOG_KEEP(file, &row->flag, &row->what);
+        if (json_is_string(unless)) row->unless = adv_catalog_keep(file, json_string_value(unless));
+        row->chips = adv_catalog_keep_list(file, chips, file->at, &row->chips_count);
+    }
+    return true;
+}
+
 static bool decode_libtpu(const struct adv_catalog_file *file, json_t *row, void *element)
 {
     struct adv_catalog_libtpu *libtpu = element;
-    json_t *unknown, *refused;
-    if (json_unpack(row, "{s:s,s:o,s:o!}", "release", &libtpu->release, "unknown", &unknown, "refused",
-                    &refused) != 0)
+    json_t *unknown, *refused, *ignored;
+    if (json_unpack(row, "{s:s,s:o,s:o,s:o!}", "release", &libtpu->release, "unknown", &unknown, "refused",
+                    &refused, "ignored", &ignored) != 0)
         return false;
     ADV_CATALOG_KEEP(file, &libtpu->release);
+    if (!decode_ignored(file, ignored, libtpu)) return false;
     libtpu->refusals =
         adv_catalog_rows(file, json_array_size(unknown) + json_array_size(refused), sizeof *libtpu->refusals);
     if (!libtpu->refusals) return true;
@@ -84,6 +102,7 @@ void adv_decode_catalog_releases(const struct adv_catalog_file *file)
     releases->jax = adv_catalog_decode_rows(file, file->root, "jax", "[release, the libtpu that it asks for]",
                                             sizeof *releases->jax, decode_jax, &releases->jax_count);
     releases->libtpu = adv_catalog_decode_rows(
-        file, file->root, "libtpu", "{release, unknown, refused[{flag, value, chips, with}]}",
+        file, file->root, "libtpu",
+        "{release, unknown, refused[{flag, value, chips, with}], ignored[{flag, chips, unless, what}]}",
         sizeof *releases->libtpu, decode_libtpu, &releases->libtpu_count);
 }

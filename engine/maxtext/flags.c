@@ -1,4 +1,5 @@
 #include "engine/maxtext/flags.h"
+#include "engine/catalog/releases.h"
 #include "engine/maxtext/software.h"
 
 #include <stdio.h>
@@ -36,6 +37,7 @@ static const struct {
 } bundles[] = {
     {AT(sc_all_gather), "IRONWOOD_SPARSECORE"},
     {AT(sc_all_gather), "ENABLE_SPARSECORE_OFFLOADING_FOR_ALL_GATHER"},
+    {AT(sc_all_gather), "SPARSECORE_OFFLOADING_OVER_SEVERAL_AXES"},
     {AT(sc_reduce_scatter), "ENABLE_SPARSECORE_OFFLOADING_FOR_REDUCE_SCATTER"},
     {AT(sc_all_reduce), "ENABLE_SPARSECORE_OFFLOADING_FOR_ALL_REDUCE"},
     {AT(cf_all_gather), "CF_FOR_ALL_GATHER"},
@@ -233,6 +235,18 @@ signed char *adv_flags_switch(struct adv_flags *flags, const char *name)
     for (int i = 0; i < SWITCHES; i++)
         if (!strcmp(name, switches[i].name)) return (signed char *)flags + switches[i].offset;
     return NULL;
+}
+
+void adv_flags_ignored(const struct adv_catalog *catalog, const char *libtpu, const char *chip,
+                       struct adv_flags *flags)
+{
+    for (int i = 0; i < SWITCHES; i++) {
+        const struct adv_catalog_ignored *row =
+            adv_catalog_flag_ignored(catalog, libtpu, chip, switches[i].name);
+        if (row)
+            *((signed char *)flags + switches[i].offset) =
+                row->unless ? ADV_FLAG_IGNORED_ALONE : ADV_FLAG_IGNORED;
+    }
 }
 
 bool adv_flags_copy(const char *name, const struct adv_flags *from, struct adv_flags *flags)

@@ -17,6 +17,10 @@
  * new one is a row of flags.c. */
 signed char *adv_flags_switch(struct adv_flags *flags, const char *name);
 
+/* Marks the switches that this libtpu takes on the chip and changes nothing by. */
+void adv_flags_ignored(const struct adv_catalog *catalog, const char *libtpu, const char *chip,
+                       struct adv_flags *flags);
+
 /* Flags while they are read from texts. The flags of `config` are what was read, "--name=value" each. */
 struct adv_flags_reader {
     const struct adv_catalog *catalog;

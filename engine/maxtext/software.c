@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/maxtext/flags.h"
 
@@ -48,6 +49,29 @@ void adv_software_settle(const struct adv_catalog *catalog, const struct adv_sof
         give_way(&refusals[i], &chip->recipe.flags);
         give_way(&refusals[i], &chip->recipe.flags_with_experts);
     }
+    adv_flags_ignored(catalog, software->libtpu, chip->name, &chip->ignored_flags);
+}
+
+static void warn_of_ignored(const struct adv_catalog *catalog, const struct adv_software *software,
+                            const struct adv_config *config, int flag, const char *chip, const char *at,
+                            adv_err *warnings)
+{
+    char name[ADV_LIMIT_XLA_FLAG], hint[ADV_LIMIT_DETAIL] = "leave it out";
+    const char *text = config->flags[flag], *equals = strchr(text, '=');
+    if (!equals || strncmp(text, "--", 2) != 0 || strcasecmp(equals + 1, "false") == 0) return;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - text - 2), text + 2);
+    const struct adv_catalog_ignored *ignored =
+        adv_catalog_flag_ignored(catalog, software->libtpu, chip, name);
+    if (!ignored) return;
+    if (ignored->unless) {
+        const size_t length = strcspn(ignored->unless, "=");
+        const char *value = value_of(ignored->unless, length, config->flags, config->flags_count);
+        if (value && strcasecmp(value, ignored->unless + length + 1) == 0) return;
+        (void)snprintf(hint, sizeof hint, "set --%s beside it", ignored->unless);
+    }
+    (void)adv_err_add_rule(warnings, ADV_OK, "ignored-flag", at, hint,
+                           "libtpu %s takes %s on %s and changes nothing by it: %s", software->libtpu, name,
+                           chip, ignored->what);
 }
 
 static void warn_of_unknown(const struct adv_catalog *catalog, const struct adv_software *software,
@@ -79,8 +103,10 @@ void adv_software_warn_flags(const struct adv_catalog *catalog, const struct adv
 {
     int count = 0;
     const struct adv_catalog_refusal *refusals = adv_catalog_refusals(catalog, software->libtpu, &count);
-    for (int i = 0; i < config->flags_count; i++)
+    for (int i = 0; i < config->flags_count; i++) {
         warn_of_unknown(catalog, software, config->flags[i], at, warnings);
+        warn_of_ignored(catalog, software, config, i, chip, at, warnings);
+    }
     const char *said = NULL; /* one finding a flag */
     for (int i = 0; i < count; i++) {
         if (!adv_catalog_refusal_on(&refusals[i], chip) || (said && strcmp(said, refusals[i].flag) == 0) ||

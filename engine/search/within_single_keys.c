@@ -240,7 +240,9 @@ static void list_flags(struct walk *walk)
     struct key *limit =
         open_key(walk, "", offsetof(struct adv_plan, flags.scoped_vmem_limit_kib), sizeof *limits);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) add_value(walk, limit, &limits[i]);
+    const char *ignored = (const char *)&walk->request->cluster.chip.ignored_flags;
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+        if (ignored[offsets[i] - offsetof(struct adv_plan, flags)] == ADV_FLAG_IGNORED) continue;
         struct key *key = open_key(walk, "", offsets[i], 1);
         for (signed char value = 0; value <= 1; value++) add_value(walk, key, &value);
     }

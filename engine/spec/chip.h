@@ -70,6 +70,7 @@ struct adv_chip {
 #undef ADV_CHIP_MEMBER
     struct adv_chip_nodes nodes;
     struct adv_chip_recipe recipe;
+    struct adv_flags ignored_flags;             /* what the request's libtpu ignores: ADV_FLAG_IGNORED… */
     double pcie_published_bytes_per_s_per_chip; /* the catalog's: a what-if host link differs from it */
 };
 

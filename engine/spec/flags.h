@@ -17,6 +17,10 @@ struct adv_flags {
 
 _Static_assert(sizeof(struct adv_flags) == sizeof(int) + 16, "flags are compared as bytes: no padding");
 
+/* What a chip's `ignored_flags` say of a flag: the compiler changes nothing by it, ever or without those that
+ * the catalog's bundles set beside it. */
+enum { ADV_FLAG_IGNORED = 1, ADV_FLAG_IGNORED_ALONE = 2 };
+
 /* All tri-states "as the chip's default". */
 void adv_flags_unset(struct adv_flags *flags);
 

@@ -6,6 +6,7 @@ usage: releases.py OUT [--work FOLDER]      with the interpreter of server/verif
 MaxText: which keys each release has (base.yml and types.py of its wheel). JAX: the libtpu that each asks for. libtpu: which
 flags of our catalog are no compile options, by compiling a matmul with each; and which it refuses on a chip, by compiling
 a small step of MaxText with each published bundle and with each pair that belongs together. The refusal names the flag.
+What a libtpu takes and changes nothing by ("ignored") is kept: it was read off whole steps (schedules.md).
 """
 import argparse
 import glob
@@ -172,10 +173,13 @@ def main():
         if have and len(have) < len(order):
             keys.append([key, have[0] if have[0] != order[0] else None, have[-1] if have[-1] != order[-1] else None])
     libtpu = []
+    known = json.load(open(f"{DATA}/releases.json", encoding="utf-8"))["libtpu"]
+    ignored = {row["release"]: row["ignored"] for row in known}  # read off tests/compile/schedules.md
     for release in LIBTPU:
         said = ask_libtpu(release, options.work)
         if said:
-            libtpu.append({"release": release, "unknown": said["unknown"], "refused": said["refused"]})
+            libtpu.append({"release": release, "unknown": said["unknown"], "refused": said["refused"],
+                           "ignored": ignored.get(release, [])})
     asks = [[release, jax_asks(release, options.work)] for release in JAX]
     table = {"source": "the releases themselves, from PyPI (tests/compile/releases.py)", "date": time.strftime("%Y-%m-%d"),
              "confidence": "high", "pinned": {name: pinned[name] for name in ("maxtext", "jax", "libtpu")},

@@ -140,6 +140,28 @@ def transfers(folder):
             for (part, kind, way), found in sorted(groups.items())]
 
 
+SWITCHES = ("all_gather", "2d_all_gather", "3d_all_gather", "reduce_scatter", "all_reduce")
+
+
+def _print_offload(rows):
+    """Of one small step under flags of SparseCore offload: how many transfers go which way."""
+    print("\n## One step under each flag of SparseCore offload\n\nfsdp over the whole slice, so that a group spans two (v6e) or three torus axes. Flags are "
+          "`xla_tpu_enable_sparse_core_collective_offload_*`.\nTransfers by way; a flag that moves none of its kind changes nothing on that chip.\n")
+    print("| chip | slice | flags | libtpu | all-gather | all-reduce | reduce-scatter |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for row in sorted(rows, key=lambda row: row["id"]):
+        if not row["id"].startswith("offload-"):
+            continue
+        said = [f"{name} {value}" for name in SWITCHES for value in ("true", "false")
+                if f"--xla_tpu_enable_sparse_core_collective_offload_{name}={value}" in row["request"]["xla_flags"]]
+        ways = {}
+        for t in row["schedule"]:
+            ways.setdefault(t["kind"], {}).setdefault(t["way"], []).append(t["count"])
+        cells = [", ".join(f"{sum(counts)} {way}" for way, counts in sorted(ways.get(kind, {}).items())) or "none"
+                 for kind in ("all-gather", "all-reduce", "reduce-scatter")]
+        cluster = row["request"]["cluster"]
+        print(f"| {cluster['chip']} | {cluster['topology']} | {', '.join(said) or 'none'} | {row['software'].split()[-1]} | " + " | ".join(cells) + " |")
+
+
 def _print(rows):
     """The page: per chip, kind and way, what is awaited at once and what runs beside matmuls."""
     groups, steps = {}, {}
@@ -165,4 +187,6 @@ def _print(rows):
 
 
 if __name__ == "__main__":
-    _print([row for path in sys.argv[1:] for row in json.load(open(path, encoding="utf-8"))])
+    ROWS = [row for path in sys.argv[1:] for row in json.load(open(path, encoding="utf-8"))]
+    _print([row for row in ROWS if not row["id"].startswith("offload-")])
+    _print_offload(ROWS)

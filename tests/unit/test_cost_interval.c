@@ -115,6 +115,11 @@ static void ragged_dot(struct bench *b)
     b->constants.interval_experts_ratio = 1.0;
     b->plan.family.moe = ADV_MOE_RAGGED_DOT;
 }
+static void assumed_offload(struct bench *b)
+{
+    b->constants.overlap_offload_assumed = true;
+    b->plan.flags.sc_all_reduce = 1;
+}
 static void wide_activations(struct bench *b)
 {
     b->plan.family.dtype = ADV_FORMAT_F32;
@@ -140,6 +145,7 @@ static const struct {
     {capped_scores, "attention with a soft cap"},
     {ragged_dot, "XLA's ragged dot"},
     {wide_activations, "float32 activations"},
+    {assumed_offload, "SparseCore offload hide is assumed"},
 };
 
 static void each_gap_widens_and_says_why(void **state)

@@ -190,7 +190,7 @@ static void offload_to_sparsecores_that_a_chip_lacks_is_a_warning(void **state)
         (void)snprintf(text, sizeof text,
                        "{\"model\":\"llama3.1-8b\"%s,\"config\":{\"per_device_batch_size\":1,"
                        "\"max_target_length\":2048},\"xla_flags\":"
-                       "\"--xla_tpu_enable_sparse_core_collective_offload_all_gather=true\"}",
+                       "\"--xla_tpu_enable_sparse_core_collective_offload_all_reduce=true\"}",
                        cases[i].cluster);
         json_t *answer = lint_text(text);
         assert_non_null(answer);

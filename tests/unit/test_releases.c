@@ -180,6 +180,44 @@ static void lint_says_what_a_release_refuses(void **state)
 }
 
 /* Whose image carries which libtpu is unknown unless somebody says it: then a refusal is an error. */
+/* By steps compiled with each flag (tests/compile/schedules.md). */
+static void a_flag_that_changes_nothing_on_a_chip_is_a_warning(void **state)
+{
+    (void)state;
+#define OFFLOAD "--xla_tpu_enable_sparse_core_collective_offload_"
+    static const struct {
+        const char *chip, *topology, *flags, *release;
+        bool warned;
+    } rows[] = {
+        {"v6e", "8x8", OFFLOAD "all_gather=true", "0.0.50.1", true},
+        {"v6e", "8x8", OFFLOAD "all_gather=true " OFFLOAD "2d_all_gather=true", "0.0.50.1", false},
+        {"v5p", "4x4x4", OFFLOAD "all_gather=true", "0.0.50.1", true},
+        {"tpu7x", "4x4x4", OFFLOAD "all_gather=true", "0.0.50.1", false},
+        {"v6e", "8x8", OFFLOAD "reduce_scatter=true", "0.0.50.1", true},
+        {"v5p", "4x4x4", OFFLOAD "reduce_scatter=true", "0.0.50.1", true},
+        {"v5p", "4x4x4", OFFLOAD "all_reduce=true", "0.0.50.1", false},
+        {"v4", "4x4x4", OFFLOAD "all_gather=true " OFFLOAD "2d_all_gather=true", "0.0.50.1", true},
+        {"v4", "4x4x4", OFFLOAD "all_reduce=true", "0.0.50.1", true},
+        {"v6e", "8x8", OFFLOAD "reduce_scatter=false", "0.0.50.1", false},
+        {"v6e", "8x8", OFFLOAD "reduce_scatter=true", "0.0.52", false}, /* nobody has asked it */
+        {"v6e", "8x8", OFFLOAD "all_reduce=true", "0.0.50.1", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"%s\",\"topology\":\"%s\"},"
+                       "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":4096},"
+                       "\"software\":{\"libtpu\":\"%s\"},\"xla_flags\":\"%s\"}",
+                       rows[i].chip, rows[i].topology, rows[i].release, rows[i].flags);
+        json_t *root = answer(ADV_REQUEST_ESTIMATE, text);
+        const bool warned = coded(json_object_get(root, "warnings"), "ignored-flag") != NULL;
+        if (warned != rows[i].warned) fail_msg("%s %s", rows[i].chip, rows[i].flags);
+        json_decref(root);
+    }
+}
+
+#undef OFFLOAD
+
 static void a_refused_flag_is_an_error_of_a_named_release_and_of_strict_lint(void **state)
 {
     (void)state;
@@ -253,6 +291,7 @@ int main(void)
         cmocka_unit_test(no_ranked_plan_has_flags_that_the_pinned_libtpu_refuses),
         cmocka_unit_test(a_flag_is_refused_by_its_default_too_and_only_beside_what_brings_it),
         cmocka_unit_test(lint_says_what_a_release_refuses),
+        cmocka_unit_test(a_flag_that_changes_nothing_on_a_chip_is_a_warning),
         cmocka_unit_test(a_refused_flag_is_an_error_of_a_named_release_and_of_strict_lint),
         cmocka_unit_test(a_libtpu_that_the_jax_did_not_ask_for_is_a_warning),
         cmocka_unit_test(what_is_not_known_of_a_release_is_said),

@@ -173,11 +173,18 @@ static double weight_of(const struct compiled_row *row)
     return row->row->model.maxtext_name[0] ? 1.0 : 0.5;
 }
 
-static void predict(struct problem *problem, int i)
+static void judge(struct problem *problem, int i)
 {
     struct compiled_row *row = &problem->rows->rows[i];
     struct chip *chip = row->row->decoded ? chip_of(problem, row->row->cluster.chip.name) : NULL;
     row->judged = chip && compiled_row_predict(row, &chip->constants);
+}
+
+static void predict(struct problem *problem, int i)
+{
+    struct compiled_row *row = &problem->rows->rows[i];
+    if (row->judged)
+        compiled_row_weigh(row, &chip_of(problem, row->row->cluster.chip.name)->constants);
 }
 
 static int residuals(const gsl_vector *x, void *data, gsl_vector *f)
@@ -390,7 +397,7 @@ int main(int argc, char **argv)
     }
     bool *use = calloc((size_t)rows.count, sizeof *use);
     for (int i = 0; i < rows.count; i++) {
-        predict(&problem, i);
+        judge(&problem, i);
         use[i] = rows.rows[i].judged;
     }
     problem.use = use;

@@ -5,7 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cost/memory.h"
 #include "engine/json/decode_measurements.h"
+
+struct compiled_step {
+    struct adv_mesh mesh;
+    struct adv_cost cost;
+    struct adv_model_params params;
+};
 
 static double number(const json_t *object, const char *member)
 {
@@ -69,4 +76,33 @@ bool compiled_row_predict(struct compiled_row *row, const struct adv_constants *
     row->predicted_bytes = row->judged ? row->row->estimate.hbm_bytes_per_device : (double)NAN;
     row->error_log = row->judged ? log(row->predicted_bytes / row->need_bytes) : (double)NAN;
     return row->judged;
+}
+
+static struct compiled_step *prepare(const struct compiled_row *row, const struct adv_constants *constants)
+{
+    struct compiled_step *step = calloc(1, sizeof *step);
+    if (!step) stop(row->row->id, "out of memory");
+    const struct adv_estimate_input input = {&row->row->model, &row->row->cluster, constants, &row->row->plan,
+                                             row->row->flops_convention};
+    adv_err err;
+    adv_err_init(&err);
+    if (adv_mesh_place(input.cluster, input.plan, &step->mesh, &err) != ADV_OK)
+        stop(row->row->id, err.findings[0].detail);
+    step->params = adv_model_params(input.model);
+    adv_cost_init(&step->cost, &input, &step->mesh, false);
+    return step;
+}
+
+void compiled_row_weigh(struct compiled_row *row, const struct adv_constants *constants)
+{
+    if (!row->step) row->step = prepare(row, constants);
+    struct compiled_step *step = row->step;
+    step->cost.constants = constants;
+    step->cost.recompute_elided = adv_memory_keeps_everything(&step->cost, &step->params);
+    struct adv_memory memory;
+    adv_memory_plan(&step->cost, &step->params, &memory, NULL);
+    row->predicted_bytes =
+        fmax(memory.loss_peak_bytes, fmax(memory.backward_peak_bytes, memory.update_peak_bytes));
+    row->error_log = log(row->predicted_bytes / row->need_bytes);
+    row->row->estimate.memory_log_sd = memory.log_sd;
 }

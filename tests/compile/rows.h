@@ -13,6 +13,7 @@ struct compiled_row {
     bool fits;                         /* the compiler's verdict */
     bool judged;                       /* both the compiler and the engine counted bytes */
     double predicted_bytes, error_log; /* ln(predicted / compiled) */
+    struct compiled_step *step;        /* what the row's memory is worked out from */
 };
 
 struct compiled_rows {
@@ -26,3 +27,6 @@ struct compiled_rows compiled_rows_load(const struct adv_catalog *catalog, char 
 
 /* Predicts a row with these constants; false where the engine refuses it. */
 bool compiled_row_predict(struct compiled_row *row, const struct adv_constants *constants);
+
+/* The same for a row that was predicted before: its bytes and their spread alone, without the time. */
+void compiled_row_weigh(struct compiled_row *row, const struct adv_constants *constants);

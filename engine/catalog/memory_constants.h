@@ -27,12 +27,15 @@
     X(accumulated_late_tiles, "tensors",                                                                     \
       "[tokens, vocab] of one tile kept there where the head arrives by windowed einsums")                   \
     X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \
+    X(windowed_peeled_late_logits_tensors, "tensors", "the same there of weights by windowed einsums")       \
     X(turned_late_logits_tensors, "tensors", "the same there where stacks of [tokens, emb] are turned")      \
     X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                           \
     X(gathered_late_emb_tensors, "tensors", "[tokens, emb] kept where the head is gathered whole")           \
     X(loss_head_copies, "copies", "[emb, vocab] gathered at the loss, in the compute format")                \
     X(late_head_copies, "copies", "[emb, vocab] kept through the layers: a gradient before it scatters")     \
     X(gathered_loss_head_copies, "copies", "of the head at the loss where it is gathered whole")             \
+    X(single_loss_head_copies, "copies", "the same where logits have a gradient of their own there")         \
+    X(accumulated_loss_head_copies, "copies", "the same inside the loop over microbatches")                  \
     X(gathered_tiled_head_copies, "copies", "of the head there beside tiled logits")                         \
     X(gathered_late_head_copies, "copies", "of the head kept through the layers there")                      \
     X(gathered_late_tiled_head_copies, "copies", "of the head kept there beside tiled logits")               \
@@ -63,8 +66,8 @@
     X(turned_emb_copies, "copies",                                                                           \
       "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop: "        \
       "weights gathered whole; either sequences longer than emb, or norms of queries and keys")              \
-    X(windowed_turned_emb_copies, "copies",                                                                  \
-      "the same of weights that arrive by windowed einsums, with norms of queries and keys")                 \
+    X(windowed_turned_emb_copies, "copies", "the same of longer sequences by windowed einsums")              \
+    X(windowed_turned_seq_per_emb_least, "frac", "of emb that a sequence is long for it")                    \
     X(turned_other_emb_copies, "copies", "the same of other plans")                                          \
     X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")         \
     X(windowed_turned_mlp_copies, "copies",                                                                  \
@@ -73,6 +76,9 @@
     X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \
     X(early_moments_frac, "frac", "of an optimizer's state on the host that arrives beside the layers")      \
-    X(heap_fragmentation_frac, "frac", "of the heap lost between buffers")                                   \
+    X(heap_fragmentation_frac, "frac",                                                                       \
+      "lost between buffers, of the heap without its stacks of saved tensors")                               \
+    X(loss_fragmentation_frac, "frac", "the same at the loss")                                               \
+    X(peeled_fragmentation_frac, "frac", "the same beside tensors on the host")                              \
     X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")            \
     X(peeled_memory_log_sd, "ln", "the same beside tensors on the host")

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/heap.h"
 #include "engine/cost/scratch.h"
 
 static struct adv_working known_working(const struct adv_cost *cost, const struct adv_layer *layer)
@@ -21,9 +22,10 @@ static struct adv_working known_working(const struct adv_cost *cost, const struc
 static struct adv_working working(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     struct adv_working w = known_working(cost, layer);
-    if (cost->plan->flags.host_offload_scheduling == 1)
-        w.tokens_bytes *= cost->constants->scheduled_layer_frac;
-    if (!adv_memory_windowed(cost)) w.tokens_bytes *= cost->constants->gathered_layer_frac;
+    double ordered = w.tokens_bytes - w.scores_bytes;
+    if (cost->plan->flags.host_offload_scheduling == 1) ordered *= cost->constants->scheduled_layer_frac;
+    if (!adv_memory_windowed(cost)) ordered *= cost->constants->gathered_layer_frac;
+    w.tokens_bytes = ordered + w.scores_bytes;
     return w;
 }
 
@@ -197,7 +199,9 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         in.parted = layer->input_names == ADV_INPUTS_NAMED_EACH &&
                     adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) == ADV_PLACE_DEVICE;
     }
+    const double alone = total(sums.top);
     sums.top = in_block(cost->constants, &in, sums.top, top_left);
+    sums.shared_bytes = total(sums.top) - alone;
     return sums;
 }
 
@@ -305,7 +309,9 @@ static double loss_heads(const struct adv_cost *cost)
 {
     const struct adv_constants *k = cost->constants;
     if (adv_memory_windowed(cost)) return k->loss_head_copies;
-    return cost->plan->num_vocab_tiling > 1 ? k->gathered_tiled_head_copies : k->gathered_loss_head_copies;
+    if (cost->plan->num_vocab_tiling > 1) return k->gathered_tiled_head_copies;
+    if (cost->plan->family.gradient_accumulation_steps > 1) return k->accumulated_loss_head_copies;
+    return has_loss_gradient(cost) ? k->single_loss_head_copies : k->gathered_loss_head_copies;
 }
 
 static double late_heads(const struct adv_cost *cost)
@@ -350,6 +356,7 @@ enum {
     BACKWARD_TURNED,
     BACKWARD_PARTS
 };
+_Static_assert((int)LOSS_SAVED == ADV_HEAP_SAVED && (int)BACKWARD_SAVED == ADV_HEAP_SAVED, "first");
 _Static_assert((int)LOSS_PARTS <= (int)ADV_MOMENT_PARTS && (int)BACKWARD_PARTS <= (int)ADV_MOMENT_PARTS,
                "room for all parts");
 static const char *const loss_names[LOSS_PARTS] = {
@@ -393,8 +400,9 @@ static bool has_query_key_norms(const struct adv_model *model)
  * backward loop does not read them: see set_turned_copies. */
 static bool turns_emb(const struct adv_cost *cost)
 {
-    const bool longer = cost->plan->family.seq_len > cost->model->emb_dim;
-    return !adv_memory_windowed(cost) && longer != has_query_key_norms(cost->model);
+    const double seq = (double)cost->plan->family.seq_len, emb = (double)cost->model->emb_dim;
+    if (adv_memory_windowed(cost)) return seq >= cost->constants->windowed_turned_seq_per_emb_least * emb;
+    return (seq >= emb) != has_query_key_norms(cost->model);
 }
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
@@ -408,8 +416,10 @@ static double late_logits(const struct adv_cost *cost)
     if (!routed && cost->plan->family.gradient_accumulation_steps > 1)
         return k->accumulated_late_logits_tensors;
     bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
-    if (scheduled && peels_loops(cost))
+    if (scheduled && peels_loops(cost)) {
+        if (adv_memory_windowed(cost)) return k->windowed_peeled_late_logits_tensors;
         return turns_emb(cost) ? k->turned_late_logits_tensors : k->peeled_late_logits_tensors;
+    }
     if (!adv_memory_windowed(cost)) return k->gathered_late_logits_tensors;
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
@@ -446,41 +456,30 @@ static void part(struct adv_ledger *ledger, const char *name, double bytes, enum
     ledger->memory[ledger->memory_count++] = (struct adv_memory_part){name, bytes, at};
 }
 
-/* The state is the program's arguments, all else lies in the heap. */
-static double peak(const struct adv_constants *k, double arguments, const double *bytes, int count)
-{
-    double heap = 0.0;
-    for (int i = 0; i < count; i++) heap += bytes[i];
-    return arguments + (heap + heap * k->heap_fragmentation_frac);
-}
-
-static void list(const struct adv_constants *k, struct adv_ledger *ledger, enum adv_memory_at at,
+static void list(const struct adv_heap *heap, struct adv_ledger *ledger, enum adv_memory_at at,
                  const char *const *names, const double *bytes, int count)
 {
-    double heap = 0.0;
-    for (int i = 0; ledger && i < count; i++) {
-        heap += bytes[i];
-        part(ledger, names[i], bytes[i], at);
-    }
-    part(ledger, "fragmentation", heap * k->heap_fragmentation_frac, at);
+    for (int i = 0; ledger && i < count; i++) part(ledger, names[i], bytes[i], at);
+    part(ledger, "fragmentation", adv_heap_lost_bytes(heap, bytes, count), at);
 }
 
 static double update_peak(const struct adv_cost *cost, const struct state *state, struct adv_ledger *ledger)
 {
     enum { GRADIENTS, LOGITS, HEAD, PARTS };
     static const char *const names[PARTS] = {"gradients", "logits", "head_weights"};
-    const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
+    const struct adv_heap heap =
+        adv_heap_at(cost, state->weights + state->moments, peels_loops(cost), ADV_AT_UPDATE);
     const double bytes[PARTS] = {
         [GRADIENTS] = state->gradients,
         [LOGITS] = plan->num_vocab_tiling == 1 ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
         [HEAD] = adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp};
     if (plan->parameter_host_offload) part(ledger, "weights", state->weights, ADV_AT_UPDATE);
     if (plan->optimizer_host_offload) part(ledger, "optimizer_state", state->moments, ADV_AT_UPDATE);
-    list(k, ledger, ADV_AT_UPDATE, names, bytes, PARTS);
-    return peak(k, state->weights + state->moments, bytes, PARTS);
+    list(&heap, ledger, ADV_AT_UPDATE, names, bytes, PARTS);
+    return adv_heap_peak(&heap, bytes, PARTS);
 }
 
 /* The iteration that is taken out of the backward loop reads its share of each stack outside the loop, in a
@@ -493,14 +492,11 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
     const struct adv_constants *k = cost->constants;
     frame->emb_copies = frame->mlp_copies = 0.0;
     if (!frame->peels) return;
-    if (adv_memory_windowed(cost)) {
-        frame->emb_copies =
-            has_query_key_norms(cost->model) ? k->windowed_turned_emb_copies : k->turned_other_emb_copies;
-        frame->mlp_copies = k->windowed_turned_mlp_copies;
-        return;
-    }
-    frame->emb_copies = turns_emb(cost) ? k->turned_emb_copies : k->turned_other_emb_copies;
-    frame->mlp_copies = k->turned_mlp_copies;
+    const bool windowed = adv_memory_windowed(cost);
+    frame->mlp_copies = windowed ? k->windowed_turned_mlp_copies : k->turned_mlp_copies;
+    frame->emb_copies = !turns_emb(cost) ? k->turned_other_emb_copies
+                        : windowed       ? k->windowed_turned_emb_copies
+                                         : k->turned_emb_copies;
 }
 
 static void make_frame(const struct adv_cost *cost, const struct state *state, struct adv_memory_frame *frame)
@@ -539,15 +535,15 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
         k->offload_staging_tensors * sums->staged + k->early_moments_frac * frame->host_moments;
     frame->backward[BACKWARD_LOGITS] = frame->late_logits;
     frame->backward[BACKWARD_TURNED] = adv_max(copies, frame->stack_copies * sums->inputs);
+    struct adv_heap heap = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);
+    heap.shared = frame->shared_bytes = sums->shared_bytes;
     const double waits = frame->late_logits + frame->backward[BACKWARD_TURNED];
-    const double all = peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
-    const double losses = 1.0 + k->heap_fragmentation_frac,
-                 over = all - cost->chip->hbm_usable_bytes_per_device;
+    const double all = adv_heap_peak(&heap, frame->backward, BACKWARD_PARTS), over = all - heap.limit;
     if (waits <= 0.0 || over <= 0.0) return all;
-    const double stays_frac = adv_max(k->pressed_frac, 1.0 - over / (waits * losses));
+    const double stays_frac = adv_max(k->pressed_frac, 1.0 - over / waits);
     frame->backward[BACKWARD_LOGITS] *= stays_frac;
     frame->backward[BACKWARD_TURNED] *= stays_frac;
-    return peak(k, frame->arguments, frame->backward, BACKWARD_PARTS);
+    return adv_heap_peak(&heap, frame->backward, BACKWARD_PARTS);
 }
 
 /* The plan's frame; remembered in the scratch, or else written to `fresh`. */
@@ -566,12 +562,14 @@ static struct adv_memory_frame *frame_of(const struct adv_cost *cost, const stru
 static void write_parts(const struct adv_cost *cost, const struct adv_model_params *params,
                         const struct adv_memory_frame *frame, struct adv_ledger *ledger)
 {
-    const struct adv_constants *k = cost->constants;
+    const struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
+    struct adv_heap backward = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);
+    backward.shared = frame->shared_bytes;
     const struct state state = state_of(cost, params);
     part(ledger, "weights", state.device_weights, ADV_AT_ALWAYS);
     part(ledger, "optimizer_state", state.device_moments, ADV_AT_ALWAYS);
-    list(k, ledger, ADV_AT_LOSS, loss_names, frame->loss, LOSS_PARTS);
-    list(k, ledger, ADV_AT_BACKWARD, backward_names, frame->backward, BACKWARD_PARTS);
+    list(&loss, ledger, ADV_AT_LOSS, loss_names, frame->loss, LOSS_PARTS);
+    list(&backward, ledger, ADV_AT_BACKWARD, backward_names, frame->backward, BACKWARD_PARTS);
     (void)update_peak(cost, &state, ledger);
 }
 
@@ -584,7 +582,8 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     const struct adv_layer_sums *sums = sums_of(cost, &fresh_sums);
     memory->backward_peak_bytes = fill_in(cost, sums, frame);
     if (ledger) write_parts(cost, params, frame, ledger);
-    memory->loss_peak_bytes = peak(k, frame->arguments, frame->loss, LOSS_PARTS);
+    const struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
+    memory->loss_peak_bytes = adv_heap_peak(&loss, frame->loss, LOSS_PARTS);
     memory->update_peak_bytes = frame->update_peak_bytes;
     memory->host_bytes_per_host =
         (sums->saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;

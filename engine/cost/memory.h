@@ -76,6 +76,7 @@ double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_la
 /* Bytes per device of one layer kind's backward pass at its fullest moment. */
 struct adv_working {
     double tokens_bytes;  /* attention and dense feed-forward */
+    double scores_bytes;  /* of those: whole score matrices, which no order of operations spares */
     double routed_bytes;  /* rows or slots of routed experts */
     double weights_bytes; /* the layer's weights in the compute format: gathered, and gradients before they
                              scatter */
@@ -108,6 +109,7 @@ struct adv_memory_frame {
     double update_peak_bytes, host_moments, host_weights;
     double stack_copies;           /* of the layer inputs' stack */
     double emb_copies, mlp_copies; /* of the stacks of [tokens, emb], and of the larger of [tokens, mlp] */
+    double shared_bytes;           /* adv_layer_sums.shared_bytes of the plan */
     double late_logits;            /* backward[…] of logits, where there is room */
 };
 
@@ -120,4 +122,5 @@ struct adv_layer_sums {
     double mlp_stack;  /* the larger of [tokens, mlp] that may be turned */
     struct adv_working
         top; /* of the layer kind that needs most, and of what shares a step of the scan with it */
+    double shared_bytes; /* of those, what the others add */
 };

@@ -179,9 +179,10 @@ struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const s
                    moments.in_feed_forward_bytes + routed;
     if (attends) routed *= k->attention_routed_frac;
     double tokens = attends ? moments.in_attention_bytes : moments.in_feed_forward_bytes;
+    double scores = score_bytes(cost, layer);
     if (moments.in_index_bytes > tokens + routed) { /* ahead of the experts */
         tokens = moments.in_index_bytes;
-        routed = 0.0;
+        routed = scores = 0.0;
     }
-    return (struct adv_working){tokens, routed, weights_bytes(cost, params)};
+    return (struct adv_working){tokens, scores, routed, weights_bytes(cost, params)};
 }

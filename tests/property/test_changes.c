@@ -127,14 +127,15 @@ static void the_changes_of_a_plan_set_in_the_baseline_are_that_plan(void **state
     }
 }
 
-static double first_step_s(const json_t *answer)
+static double ranked_s(const json_t *answer, size_t i, const char *member)
 {
-    const json_t *first = json_array_get(json_object_get(answer, "ranked"), 0);
-    return json_number_value(json_object_get(json_object_get(first, "estimate"), "step_time_s"));
+    const json_t *plan = json_array_get(json_object_get(answer, "ranked"), i);
+    return json_number_value(json_object_get(json_object_get(plan, "estimate"), member));
 }
 
 /* Flags that the search does not try, and that make the step shorter on this chip: the plan with them is what
- * the user has, and no other is advised unless it is as fast. */
+ * the user has. It is ranked, and no other comes first unless it is as fast at the upper end of its interval,
+ * by which plans are ranked. */
 static void no_plan_is_advised_that_the_baseline_beats(void **state)
 {
     (void)state;
@@ -142,7 +143,7 @@ static void no_plan_is_advised_that_the_baseline_beats(void **state)
     json_t *request = request_of(job, "{\"top_k\":3}");
     json_object_del(request, "baseline");
     json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
-    const double without_s = first_step_s(answer);
+    const double without_s = ranked_s(answer, 0, "step_time_s");
     json_t *flags = json_loads("[\"--xla_tpu_enable_sparse_core_collective_offload_all_gather=true\","
                                "\"--xla_tpu_enable_sparse_core_collective_offload_reduce_scatter=true\"]",
                                0, NULL);
@@ -155,7 +156,12 @@ static void no_plan_is_advised_that_the_baseline_beats(void **state)
     const json_t *baseline = json_object_get(json_object_get(better, "baseline"), "estimate");
     const double baseline_s = json_number_value(json_object_get(baseline, "step_time_s"));
     assert_true(baseline_s < without_s);
-    assert_true(first_step_s(better) <= baseline_s * (1 + 1e-9));
+    const double high_s = json_number_value(json_object_get(baseline, "step_time_high_s"));
+    assert_true(ranked_s(better, 0, "step_time_high_s") <= high_s * (1 + 1e-9));
+    bool ranked = false;
+    for (size_t i = 0; i < json_array_size(json_object_get(better, "ranked")); i++)
+        ranked = ranked || fabs(ranked_s(better, i, "step_time_s") - baseline_s) <= 1e-9 * baseline_s;
+    assert_true(ranked);
     json_decref(better);
     json_decref(answer);
     json_decref(request);

@@ -37,11 +37,11 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
     copy_text(numbers->calibration, engine, "calibration");
 }
 
-static void read_warnings(const json_t *root, struct adv_gate_numbers *numbers)
+static void read_warnings(const json_t *estimate, struct adv_gate_numbers *numbers)
 {
     size_t i;
     const json_t *warning;
-    json_array_foreach(json_object_get(root, "warnings"), i, warning)
+    json_array_foreach(json_object_get(estimate, "warnings"), i, warning)
     {
         const char *code = json_string_value(json_object_get(warning, "code"));
         const char *detail = json_string_value(json_object_get(warning, "detail"));
@@ -67,7 +67,7 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     numbers->usd_per_billion_tokens = adv_json_number_of(estimate, "usd_per_billion_tokens");
     numbers->hbm_bytes_per_device = adv_json_number_of(estimate, "hbm_bytes_per_device");
     numbers->fits = json_is_true(json_object_get(estimate, "fits"));
-    if (!ranked) read_warnings(root, numbers);
+    read_warnings(estimate, numbers);
     read_tags(root, numbers);
     if (numbers->step_time_s > 0.0) return ADV_OK;
     return adv_err_add(err, ADV_E_INVALID, "", "use a run of an estimate or advise",

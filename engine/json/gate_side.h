@@ -15,7 +15,7 @@ struct adv_gate_numbers {
     double tokens_per_s_per_chip, usd_per_billion_tokens; /* NAN without a price */
     double hbm_bytes_per_device;
     bool fits;
-    char over_vmem[ADV_LIMIT_DETAIL]; /* of an estimate: which kernel does not compile for want of VMEM; ""
+    char over_vmem[ADV_LIMIT_DETAIL]; /* which kernel does not compile for want of VMEM; ""
                                          none */
     char model[ADV_LIMIT_NAME], decoder_block[ADV_LIMIT_NAME];
     double layers_count, params_total, params_active; /* with the block, what tells models apart */

@@ -424,6 +424,16 @@ test('a candidate whose kernels do not compile for want of VMEM fails', async ()
   assert.match(junit, /failures="1"[^]*kernels fit in VMEM[^]*<failure/);
 });
 
+test('an advised plan whose pinned tiles do not compile fails', async () => {
+  const pins = { attention: 'flash', sa_block_q: 8192, sa_block_kv: 8192, sa_block_kv_compute: 8192 };
+  const request = { model: 'llama3.1-8b', cluster: { chip: 'v5e', topology: '4x4' }, workload: { seq_len: 8192, per_device_batch_size: 1 }, search: { top_k: 1 }, store: true };
+  const advise = async (body) => (await daemon.fetch('/v1/advise', { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } })).json();
+  const free = await advise(request);
+  const pinned = await advise({ ...request, pins });
+  const verdict = await (await check({ baseline: { run_id: free.run_id }, candidate: { run_id: pinned.run_id }, limits: { step_time_increase_frac: 10 } })).json();
+  assert.deepEqual(verdict.reasons.map((reason) => reason.code), ['kernel_over_vmem']);
+});
+
 test('a candidate can be stored by the check', async () => {
   const { run_id: id } = await store({});
   const verdict = await (await check({ baseline: { run_id: id }, candidate: estimateRequest({ store: true, project: 'checked' }) })).json();

@@ -20,6 +20,7 @@ static const struct decoder_traits {
     int norms;      /* over emb_dim, per layer */
     int scan_block; /* real layers per scan step when inhomogeneous_layer_cycle_interval is 1 */
     enum adv_input_names input_names;
+    bool narrow; /* reads attention_output_dim and moe_expert_input_dim: less than emb_dim in between */
     bool full_layer_alone; /* the full-attention layer of a block has a loop of its own */
     const char *caveat;    /* NULL = the engine models the block in full */
 } decoder_traits[ADV_DECODER_COUNT] = {
@@ -49,7 +50,8 @@ static const struct decoder_traits {
         {.has_experts = true,
          .norms = 2,
          .scan_block = 1,
-         .caveat = "the narrow stream between attention and experts is priced as emb_dim wide"},
+         .narrow = true,
+         .caveat = "no step with its narrow stream between attention and experts was compiled or measured"},
     [ADV_DECODER_QWEN3_NEXT] = {.has_experts = true,
                                 .norms = 2,
                                 .scan_block = 4,
@@ -241,9 +243,8 @@ static void fill_attention(const struct adv_model_keys *keys, const struct scale
     layer->has_attention_bias = keys->attention_bias || traits->always_biased;
     layer->has_attention_out_bias = layer->has_attention_bias && traits->output_bias;
     layer->has_sink = keys->attention_sink;
-    const bool is_narrow = keys->decoder_block == ADV_DECODER_QWEN3_CUSTOM_MOE;
     layer->attention_output_dim =
-        is_narrow && keys->attention_output_dim > 0 ? keys->attention_output_dim : dims->emb_dim;
+        traits->narrow && keys->attention_output_dim > 0 ? keys->attention_output_dim : dims->emb_dim;
     if (variant->local) {
         bool is_chunked = keys->decoder_block == ADV_DECODER_LLAMA4;
         layer->attention = is_chunked ? ADV_ATTENTION_CHUNKED : ADV_ATTENTION_WINDOW;
@@ -287,9 +288,8 @@ static void fill_ffn(const struct adv_model_keys *keys, const struct scaled *dim
     layer->experts = (int)keys->num_experts;
     layer->experts_per_token = (int)keys->num_experts_per_tok;
     layer->moe_mlp_dim = dims->moe_mlp_dim;
-    const bool is_narrow = keys->decoder_block == ADV_DECODER_QWEN3_CUSTOM_MOE;
     layer->moe_input_dim =
-        is_narrow && keys->moe_expert_input_dim > 0 ? keys->moe_expert_input_dim : dims->emb_dim;
+        traits->narrow && keys->moe_expert_input_dim > 0 ? keys->moe_expert_input_dim : dims->emb_dim;
     layer->shared_experts = (int)keys->shared_experts;
     layer->shared_mlp_dim = keys->shared_experts * (is_gemma4 ? dims->mlp_dim : dims->moe_mlp_dim);
     layer->has_shared_gate = keys->shared_experts > 0 && (keys->decoder_block == ADV_DECODER_QWEN3_NEXT ||
@@ -351,7 +351,7 @@ static void check_experts(const struct adv_model_keys *keys, struct complaint *t
         complain(to, "num_experts", "use mixtral, qwen3_moe, gpt_oss, llama4 or deepseek as decoder_block",
                  text);
     }
-    if (keys->decoder_block != ADV_DECODER_QWEN3_CUSTOM_MOE && keys->num_experts > 1 &&
+    if (!decoder_traits[keys->decoder_block].narrow && keys->num_experts > 1 &&
         keys->moe_expert_input_dim > 0 && keys->moe_expert_input_dim != scale_dims(keys).emb_dim) {
         (void)snprintf(text, sizeof text,
                        "decoder_block \"%s\" gives its experts the width of the embedding, "

@@ -6,6 +6,8 @@
 #include "tests/unit/decode_fixture.h"
 #include "tests/unit/rows_fixture.h"
 
+#include "engine/search/remat_space.h"
+
 static uint32_t bit_of(const char *name)
 {
     for (int i = 0; i < ADV_TENSOR_COUNT; i++)
@@ -96,6 +98,34 @@ static void a_tensor_takes_memory_where_it_is_named_and_read(void **state)
     }
 }
 
+/* What a search places for speed is there to be placed. */
+static void a_search_opens_tensors_that_are_named_and_read(void **state)
+{
+    (void)state;
+    static const enum adv_moe_impl ways[] = {ADV_MOE_MEGABLOX, ADV_MOE_DENSE};
+    const struct adv_catalog_tables *tables = adv_catalog_tables(catalog);
+    for (int m = 0; m < tables->models_count; m++) {
+        static struct bench b;
+        static struct adv_advise_request advise;
+        bench_open(&b, tables->model_names[m], "v5p", 4, 4, 4);
+        for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+            struct adv_remat_space space;
+            b.plan.family.moe = ways[way];
+            memset(&advise, 0, sizeof advise);
+            advise.model = b.model;
+            advise.cluster = b.cluster;
+            advise.workload.base = b.plan;
+            adv_remat_space_build(&advise, &space);
+            const uint32_t named = adv_plan_named_tensors(&b.plan, &b.model);
+            for (int i = 0; i < space.units_count; i++) {
+                const enum adv_tensor tensor = space.units[i].tensor;
+                if ((named >> tensor & 1u) == 0 || !adv_plan_reads_tensor(&b.model, tensor))
+                    fail_msg("%s: the search opens %s", b.model.name, adv_tensor_name(tensor));
+            }
+        }
+    }
+}
+
 static void a_key_without_a_tensor_is_said_to_change_nothing(void **state)
 {
     (void)state;
@@ -138,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_engine_knows_which_tensors_maxtext_names),
         cmocka_unit_test(a_tensor_takes_memory_where_it_is_named_and_read),
+        cmocka_unit_test(a_search_opens_tensors_that_are_named_and_read),
         cmocka_unit_test(a_key_without_a_tensor_is_said_to_change_nothing),
     };
     return run_group_with_catalog(tests);

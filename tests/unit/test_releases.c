@@ -179,7 +179,6 @@ static void lint_says_what_a_release_refuses(void **state)
     }
 }
 
-/* Whose image carries which libtpu is unknown unless somebody says it: then a refusal is an error. */
 /* By steps compiled with each flag (tests/compile/schedules.md). */
 static void a_flag_that_changes_nothing_on_a_chip_is_a_warning(void **state)
 {
@@ -218,6 +217,39 @@ static void a_flag_that_changes_nothing_on_a_chip_is_a_warning(void **state)
 
 #undef OFFLOAD
 
+/* The bundle is what a plan with offloaded gathers is written with, the advice what a reader sets. */
+static void advice_to_offload_gathers_sets_all_that_they_need(void **state)
+{
+    (void)state;
+    static const char *const slices[][2] = {{"v6e", "8x8"}, {"v6e", "16x16"}};
+    const struct adv_catalog_tables *tables = adv_catalog_tables(catalog);
+    for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"%s\",\"topology\":\"%s\"},"
+                       "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":4096}}",
+                       slices[i][0], slices[i][1]);
+        json_t *root = answer(ADV_REQUEST_ESTIMATE, text);
+        const json_t *change =
+            json_object_get(coded(json_object_get(root, "advice"), "sparsecore_offload"), "change");
+        int set = 0;
+        for (int b = 0; b < tables->bundles_count; b++) {
+            const struct adv_catalog_bundle *bundle = &tables->bundles[b];
+            if (strcmp(bundle->name, "SPARSECORE_OFFLOADING_OVER_SEVERAL_AXES") != 0) continue;
+            for (int f = 0; f < bundle->flags_count; f++, set++) {
+                char name[128];
+                (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(bundle->flags[f] + 2, "="),
+                               bundle->flags[f] + 2);
+                if (!json_is_true(json_object_get(change, name)))
+                    fail_msg("%s: the advice does not set %s", slices[i][0], name);
+            }
+        }
+        assert_true(set > 0);
+        json_decref(root);
+    }
+}
+
+/* Whose image carries which libtpu is unknown unless somebody says it: then a refusal is an error. */
 static void a_refused_flag_is_an_error_of_a_named_release_and_of_strict_lint(void **state)
 {
     (void)state;
@@ -292,6 +324,7 @@ int main(void)
         cmocka_unit_test(a_flag_is_refused_by_its_default_too_and_only_beside_what_brings_it),
         cmocka_unit_test(lint_says_what_a_release_refuses),
         cmocka_unit_test(a_flag_that_changes_nothing_on_a_chip_is_a_warning),
+        cmocka_unit_test(advice_to_offload_gathers_sets_all_that_they_need),
         cmocka_unit_test(a_refused_flag_is_an_error_of_a_named_release_and_of_strict_lint),
         cmocka_unit_test(a_libtpu_that_the_jax_did_not_ask_for_is_a_warning),
         cmocka_unit_test(what_is_not_known_of_a_release_is_said),

@@ -126,8 +126,8 @@ static const struct parameter {
     {"turned_mlp_copies", "v5p v5e v4", 0.1, 0.2, 1.2},
     {"windowed_turned_mlp_copies", "tpu7x v6e", 0.1, 0.2, 1.2},
     {"windowed_turned_mlp_copies", "v5p v5e v4", 0.8, 0.3, 1.2},
-    /* held: 0.79 fits the rows as well, and refuses gpt-oss-120b's published recipe of tpu7x, which runs; what
-     * of late logits gives way beside routed rows is not known apart */
+    /* held: 0.79 fits the rows as well, and refuses gpt-oss-120b's published recipe of tpu7x, which runs;
+     * what of late logits gives way beside routed rows is not known apart */
     {"pressed_frac", ALL, 0.7, 0.01, 1.0},
     {"early_moments_frac", ALL, 0.2, 0.2, 1.0},
     {"heap_fragmentation_frac", ALL, 0.03, 0.01, 0.2},

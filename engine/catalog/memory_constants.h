@@ -14,6 +14,9 @@
       "tokens of one sequence a device, of emb, whose logits have a gradient of their own there")            \
     X(capped_loss_tokens_per_emb_least, "frac",                                                              \
       "the same of more than one sequence, for logits under a cap; a million where there never is one")      \
+    X(masked_loss_tokens_per_emb_most, "frac",                                                               \
+      "tokens a device, of emb, beside whose logits lies the mask of their targets, where weights are "      \
+      "gathered whole; 0 where there never is one")                                                          \
     X(loss_logits_tensors, "tensors", "[tokens, vocab] at the loss: the logits and their gradient")          \
     X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")        \
@@ -28,6 +31,8 @@
       "[tokens, vocab] of one tile kept there where the head arrives by windowed einsums")                   \
     X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \
     X(windowed_peeled_late_logits_tensors, "tensors", "the same there of weights by windowed einsums")       \
+    X(routed_peeled_late_logits_tensors, "tensors",                                                          \
+      "the same there of weights gathered whole, with experts")                                              \
     X(turned_late_logits_tensors, "tensors", "the same there where stacks of [tokens, emb] are turned")      \
     X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                           \
     X(gathered_late_emb_tensors, "tensors", "[tokens, emb] kept where the head is gathered whole")           \

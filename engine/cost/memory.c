@@ -290,6 +290,16 @@ static bool has_loss_gradient(const struct adv_cost *cost)
            tokens >= k->single_loss_tokens_per_emb_least * emb;
 }
 
+/* The mask of the targets' logits, one byte each, that XLA makes for their gradient and keeps as long as
+ * that; of all tokens, also where the vocabulary is tiled. */
+static double mask_bytes(const struct adv_cost *cost)
+{
+    const double tokens = adv_plan_tokens(cost->plan), emb = (double)cost->model->emb_dim;
+    const bool masked =
+        !adv_memory_windowed(cost) && tokens <= cost->constants->masked_loss_tokens_per_emb_most * emb;
+    return masked ? tokens * (double)cost->model->vocab_size : 0.0;
+}
+
 /* How many logits are alive at the loss: they and their gradient. Where the head is gathered whole, some
  * generations make the gradient inside the matmuls that read it. */
 static double loss_logits(const struct adv_cost *cost)
@@ -384,7 +394,7 @@ static void frame_loss(const struct adv_cost *cost, const struct state *state, d
            vocab = (double)cost->model->vocab_size;
     bytes[LOSS_COPIES] = state->copies;
     bytes[LOSS_ACCUMULATED] = state->accumulated;
-    bytes[LOSS_LOGITS] = loss_logits(cost) * 2.0 * tokens * vocab / plan->num_vocab_tiling;
+    bytes[LOSS_LOGITS] = loss_logits(cost) * 2.0 * tokens * vocab / plan->num_vocab_tiling + mask_bytes(cost);
     bytes[LOSS_HEAD] = loss_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp;
     bytes[LOSS_HIDDEN] = k->loss_emb_tensors * 2.0 * tokens * emb;
 }
@@ -420,7 +430,9 @@ static double late_logits(const struct adv_cost *cost)
         if (adv_memory_windowed(cost)) return k->windowed_peeled_late_logits_tensors;
         return turns_emb(cost) ? k->turned_late_logits_tensors : k->peeled_late_logits_tensors;
     }
-    if (!adv_memory_windowed(cost)) return k->gathered_late_logits_tensors;
+    if (!adv_memory_windowed(cost))
+        return routed && peels_loops(cost) ? k->routed_peeled_late_logits_tensors
+                                           : k->gathered_late_logits_tensors;
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
 
@@ -442,7 +454,8 @@ static void frame_backward(const struct adv_cost *cost, const struct state *stat
     bytes[BACKWARD_GRADIENTS] = state->gradients;
     bytes[BACKWARD_BETWEEN] = state->between_slices;
     bytes[BACKWARD_LOGITS] = (plan->num_vocab_tiling == 1 ? late_logits(cost) : late_tiles(cost)) * 2.0 *
-                             tokens * vocab / plan->num_vocab_tiling;
+                                 tokens * vocab / plan->num_vocab_tiling +
+                             mask_bytes(cost);
     bytes[BACKWARD_HEAD] = late_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp;
     bytes[BACKWARD_HIDDEN] =
         (adv_memory_windowed(cost) ? k->late_emb_tensors : k->gathered_late_emb_tensors) * 2.0 * tokens *

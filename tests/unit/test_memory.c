@@ -352,6 +352,7 @@ static void what_has_no_room_waits_but_a_plan_stays_at_the_limit(void **state)
     static struct bench b;
     bench_open(&b, "llama3.1-8b", "v6e", 8, 8, 1);
     b.plan.family.seq_len = 8192;
+    b.plan.num_vocab_tiling = 8; /* the loss is no peak */
     b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
     const double loose = bench_estimate(&b)->backward_peak_bytes;
     const double roomy = loose - backward_bytes(&b, "fragmentation"); /* packed anew first */
@@ -431,6 +432,26 @@ static void vocabulary_tiling_shrinks_the_loss_peak(void **state)
     assert_true(tiled.loss_peak_bytes < whole.loss_peak_bytes - 0.5 * one);
     assert_true(tiled.backward_peak_bytes <= whole.backward_peak_bytes);
     assert_true(tiled.step_time_s > whole.step_time_s); /* logits are computed again */
+}
+
+/* Of the tiled logits nothing outlives the loss but the mask. */
+static double late_mask_bytes(const char *chip, int depth, int64_t seq_len)
+{
+    static struct bench b;
+    bench_open(&b, "llama3.1-8b", chip, 4, 4, depth);
+    b.plan.family.seq_len = seq_len;
+    b.plan.num_vocab_tiling = 4;
+    (void)bench_estimate(&b);
+    return backward_bytes(&b, "logits");
+}
+
+static void the_mask_of_all_targets_waits_where_weights_are_gathered_whole(void **state)
+{
+    (void)state;
+    assert_close(late_mask_bytes("tpu7x", 4, 8192), 8192.0 * 128256.0, 1e-12);
+    assert_close(late_mask_bytes("tpu7x", 4, 65536), 0.0, 0.0); /* too many tokens beside emb */
+    assert_close(late_mask_bytes("tpu7x", 1, 8192), 0.0, 0.0);  /* windowed einsums */
+    assert_close(late_mask_bytes("v5p", 4, 8192), 0.0, 0.0);
 }
 
 static void accumulation_keeps_a_second_gradient(void **state)
@@ -557,6 +578,7 @@ int main(void)
         cmocka_unit_test(unpipelined_transfers_copy_no_stacks_and_wait_longer),
         cmocka_unit_test(more_kept_is_more_memory_and_less_time),
         cmocka_unit_test(vocabulary_tiling_shrinks_the_loss_peak),
+        cmocka_unit_test(the_mask_of_all_targets_waits_where_weights_are_gathered_whole),
         cmocka_unit_test(accumulation_keeps_a_second_gradient),
         cmocka_unit_test(naive_attention_keeps_its_scores),
         cmocka_unit_test(aqt_keeps_the_random_bits_it_rounds_with),

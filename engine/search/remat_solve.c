@@ -25,8 +25,9 @@ struct solve {
     uint64_t on_device, nowhere; /* all open tensors on the device; none kept */
     struct adv_places at;        /* decided units as decided, the others on device */
     double best;                 /* metric to beat */
-    double above;                /* the highest metric that was found below a cutoff */
-    bool found, bounded;         /* a plan was kept; a branch was closed because it cannot win */
+    double needs;                /* the highest metric that had to be below it for what is being priced */
+    struct adv_remat_reach reach;
+    bool found, bounded; /* a plan was kept; a branch was closed because it cannot win */
     struct adv_places best_at;
     struct adv_estimate *best_estimate;
     /* P2: what each unit takes of the device where something is on the host; no more than it takes at any
@@ -64,8 +65,24 @@ static bool fits(const struct solve *solve, const struct adv_estimate *estimate)
 static bool wins(struct solve *solve, double metric)
 {
     const bool below = metric < solve->best;
-    if (below && !solve->found && metric > solve->above) solve->above = metric;
+    if (below && !solve->found) solve->reach.same_above = adv_max(solve->reach.same_above, metric);
     return below;
+}
+
+/* From here on a plan is priced only where one of this metric wins, and what had to win before. Returns what
+ * that was, to go back to. */
+static double need(struct solve *solve, double metric)
+{
+    const double before = solve->needs;
+    solve->needs = adv_max(before, metric);
+    if (solve->pricer->tape) solve->pricer->tape->above = solve->needs;
+    return before;
+}
+
+static void need_no_more(struct solve *solve, double before)
+{
+    solve->needs = before;
+    if (solve->pricer->tape) solve->pricer->tape->above = before;
 }
 
 /* Keeps what was priced when it fits and wins. */
@@ -73,6 +90,8 @@ static void keep_best(struct solve *solve, const struct adv_places *at, const st
 {
     const double time = metric(estimate);
     if (!(time < solve->best) || !fits(solve, estimate) || !wins(solve, time)) return;
+    if (time < solve->needs) /* against P1: a lower cutoff may not come here and yet be above it */
+        solve->reach.known_above = adv_max(solve->reach.known_above, solve->needs);
     solve->best = time;
     solve->found = true;
     solve->best_at = *at;
@@ -207,6 +226,27 @@ static bool give_up(struct solve *solve, int decided, double kept_bytes)
     return given_up;
 }
 
+static void branch(struct solve *solve, int decided, double kept_bytes, double fast);
+
+/* All below a plan of metric `fast`, which wins. */
+static void branch_below(struct solve *solve, int decided, double kept_bytes, double fast)
+{
+    const double before = need(solve, fast);
+    solve->reach.closed_below = adv_max(solve->reach.closed_below, fast);
+    if (decided == solve->space->units_count)
+        relieve(solve);
+    else if (!kept(solve, decided))
+        branch(solve, decided + 1, kept_bytes, fast);
+    else {
+        branch(solve, decided + 1, kept_bytes + adv_max(solve->device_bytes[decided], 0), fast);
+        if (solve->device_bytes[decided] > 0) { /* what takes no memory stays: P1 */
+            put(solve, decided, &solve->at, ADV_PLACE_REMAT);
+            branch(solve, decided + 1, kept_bytes, -1);
+        }
+    }
+    need_no_more(solve, before);
+}
+
 /* solve->at keeps everything but what was decided or given up; decided units that it keeps take
  * `kept_bytes`. `fast` is its metric, below 0 when not yet priced. */
 static void branch(struct solve *solve, int decided, double kept_bytes, double fast)
@@ -218,17 +258,8 @@ static void branch(struct solve *solve, int decided, double kept_bytes, double f
         fast = try_places(solve, &solve->at, &estimate) ? metric(&estimate) : (double)INFINITY;
     if (!wins(solve, fast)) /* P1: nothing below is faster; or this very plan was kept */
         solve->bounded |= fast < (double)INFINITY;
-    else if (decided == solve->space->units_count)
-        relieve(solve);
-    else if (!kept(solve, decided))
-        branch(solve, decided + 1, kept_bytes, fast);
-    else {
-        branch(solve, decided + 1, kept_bytes + adv_max(solve->device_bytes[decided], 0), fast);
-        if (solve->device_bytes[decided] > 0) { /* what takes no memory stays: P1 */
-            put(solve, decided, &solve->at, ADV_PLACE_REMAT);
-            branch(solve, decided + 1, kept_bytes, -1);
-        }
-    }
+    else
+        branch_below(solve, decided, kept_bytes, fast);
     solve->at.tensors = before;
 }
 
@@ -436,6 +467,8 @@ static enum adv_remat_outcome solve_family(struct solve *solve)
     if (!enter(solve, &priced)) return ADV_REMAT_SLOWER;
     if (!can_fit(solve)) return ADV_REMAT_TOO_BIG;
     bool measured = false;
+    solve->reach.closed_below = metric(&priced);
+    (void)need(solve, metric(&priced));
     for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && wins(solve, metric(&priced));
          input++) {
         /* rooms of the tilings tried: one that gives no more of any cannot help (P3) */
@@ -459,34 +492,48 @@ static enum adv_remat_outcome solve_family(struct solve *solve)
     }
     if (metric(&priced) >= solve->best) solve->bounded = true;
     if (!solve->found) return solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
+    (void)need(solve, solve->best);
     simplify(solve);
     return ADV_REMAT_SOLVED;
 }
 
-enum adv_remat_outcome adv_remat_solve_above(const struct adv_remat_space *space, struct adv_pricer *pricer,
-                                             double cutoff, struct adv_plan *plan,
-                                             struct adv_estimate *estimate, double *above)
+enum adv_remat_outcome adv_remat_solve_within(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                                              double cutoff, struct adv_plan *plan,
+                                              struct adv_estimate *estimate, struct adv_remat_reach *reach)
 {
+    const double none = -(double)INFINITY;
     struct solve solve = {.space = space,
                           .pricer = pricer,
                           .loss_per_backward = 1.0,
                           .family = *plan,
                           .best = cutoff,
-                          .above = -(double)INFINITY,
+                          .needs = none,
+                          .reach = {none, none, none, (double)INFINITY},
                           .best_estimate = estimate};
     const enum adv_remat_outcome outcome = solve_family(&solve);
     if (solve.found) {
         *plan = solve.family;
         adv_places_write(&solve.best_at, plan);
         adv_remat_name_policy(space, plan);
+        solve.reach.metric = solve.best;
     }
-    *above = solve.above;
+    *reach = solve.reach;
     return outcome;
+}
+
+bool adv_remat_outcome_below(const struct adv_remat_reach *reach, double cutoff,
+                             enum adv_remat_outcome *outcome)
+{
+    if (cutoff > reach->same_above) return true;
+    if (cutoff <= reach->known_above) return false;
+    if (*outcome == ADV_REMAT_SOLVED && reach->metric < cutoff) return true;
+    *outcome = ADV_REMAT_SLOWER;
+    return cutoff <= reach->closed_below;
 }
 
 enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
                                        double cutoff, struct adv_plan *plan, struct adv_estimate *estimate)
 {
-    double above;
-    return adv_remat_solve_above(space, pricer, cutoff, plan, estimate, &above);
+    struct adv_remat_reach reach;
+    return adv_remat_solve_within(space, pricer, cutoff, plan, estimate, &reach);
 }

@@ -89,8 +89,21 @@ enum adv_remat_outcome { ADV_REMAT_SOLVED, ADV_REMAT_SLOWER, ADV_REMAT_TOO_BIG }
 enum adv_remat_outcome adv_remat_solve(const struct adv_remat_space *space, struct adv_pricer *pricer,
                                        double cutoff, struct adv_plan *plan, struct adv_estimate *estimate);
 
-/* The same; with any cutoff from there down to (but not) *above it would have priced the same plans and come
- * to the same end. */
-enum adv_remat_outcome adv_remat_solve_above(const struct adv_remat_space *space, struct adv_pricer *pricer,
-                                             double cutoff, struct adv_plan *plan,
-                                             struct adv_estimate *estimate, double *above);
+/* What a solution says about lower cutoffs. */
+struct adv_remat_reach {
+    double same_above;   /* down to (but not) this one the same plans are priced, to the same end */
+    double known_above;  /* down to this one it is known what comes of it, and the rows on the pricer's tape
+                            say which plans are priced */
+    double closed_below; /* up to this one a plan that is not found was outrun */
+    double metric;       /* of the solution; infinite: none */
+};
+
+/* The same; `plan` and `estimate` are for all cutoffs of which the outcome is SOLVED. */
+enum adv_remat_outcome adv_remat_solve_within(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                                              double cutoff, struct adv_plan *plan,
+                                              struct adv_estimate *estimate, struct adv_remat_reach *reach);
+
+/* What would have come of a cutoff that is not above the one that came to `outcome`. False: it is not
+ * known. */
+bool adv_remat_outcome_below(const struct adv_remat_reach *reach, double cutoff,
+                             enum adv_remat_outcome *outcome);

@@ -82,8 +82,9 @@ static void solve_all_smallest(struct adv_search_run *run, int priced)
 /* A family that was solved ahead, with a cutoff that may have sunk since. */
 struct solved {
     struct adv_tape tape;
-    bool whole;           /* solved to the end */
-    double cutoff, above; /* the cutoff taken, and how low it might have been: adv_remat_solve_above */
+    bool whole;    /* solved to the end */
+    double cutoff; /* that was taken */
+    struct adv_remat_reach reach;
     enum adv_remat_outcome outcome;
     struct adv_plan family, plan; /* what its plans have in common; the solution */
     struct adv_estimate estimate;
@@ -158,8 +159,8 @@ static void solve_ahead(void *context, int worker, int slot, int item)
     adv_space_plan(&run->space, &run->space.families[bound->family], &solved->plan);
     solved->family = solved->plan;
     adv_remat_relax(&run->open, &solved->family);
-    solved->outcome = adv_remat_solve_above(&run->open, pricer, solved->cutoff, &solved->plan,
-                                            &solved->estimate, &solved->above);
+    solved->outcome = adv_remat_solve_within(&run->open, pricer, solved->cutoff, &solved->plan,
+                                             &solved->estimate, &solved->reach);
     solved->whole = !pricer->spent && !solved->tape.broken;
     if (solved->outcome == ADV_REMAT_SOLVED) adv_estimate_again_interval(pricer->scratch, &solved->estimate);
 }
@@ -176,13 +177,16 @@ static bool take_solved(void *context, int slot, int item)
     struct solved *solved = &solving->ahead[slot];
     const struct adv_bound *bound = &solving->bounds[item];
     const double cutoff = run->cutoff / bound->doubt;
-    if (!solved->whole || bound->metric > run->cutoff || cutoff > solved->cutoff || cutoff <= solved->above ||
+    enum adv_remat_outcome outcome = solved->outcome;
+    if (!solved->whole || bound->metric > run->cutoff || cutoff > solved->cutoff ||
+        !adv_remat_outcome_below(&solved->reach, cutoff, &outcome) ||
         solved->tape.count > run->pricer.budget - run->pricer.evaluated)
         return solve_now(context, item);
     const struct adv_plan_source family = {write_family, solved};
     for (int i = 0; i < solved->tape.count; i++)
-        (void)adv_price_again(&run->pricer, &solved->tape, i, &family);
-    if (!run->pricer.spent) count_outcome(run, solved->outcome, &solved->plan, &solved->estimate);
+        if (solved->tape.rows[i].above < cutoff)
+            (void)adv_price_again(&run->pricer, &solved->tape, i, &family);
+    if (!run->pricer.spent) count_outcome(run, outcome, &solved->plan, &solved->estimate);
     return after(solving, item);
 }
 

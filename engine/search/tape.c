@@ -1,5 +1,6 @@
 #include "engine/search/tape.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@ void adv_tape_rewind(struct adv_tape *tape)
 {
     tape->count = 0;
     tape->broken = false;
+    tape->above = -(double)INFINITY;
 }
 
 static bool make_room(struct adv_tape *tape)
@@ -31,6 +33,7 @@ void adv_tape_write(struct adv_tape *tape, const struct adv_places *places,
     }
     struct adv_tape_row *row = &tape->rows[tape->count++];
     row->places = *places;
+    row->above = tape->above;
     row->known = estimate != NULL;
     if (estimate) memcpy(row->priced, estimate, sizeof row->priced);
 }

@@ -10,17 +10,19 @@
 
 struct adv_tape_row {
     struct adv_places places;
-    bool known;                                     /* false: the engine has no model of the plan */
+    double above; /* only a search with a cutoff above this prices the plan */
+    bool known;   /* false: the engine has no model of the plan */
     unsigned char priced[ADV_ESTIMATE_AGAIN_BYTES]; /* the start of its estimate */
 };
 
 struct adv_tape {
     int count, room;
-    bool broken; /* rows are missing: memory was exhausted */
+    bool broken;  /* rows are missing: memory was exhausted */
+    double above; /* of the rows to come */
     struct adv_tape_row *rows;
 };
 
-/* Empties it. */
+/* Empties it; the rows to come are for any cutoff. */
 void adv_tape_rewind(struct adv_tape *tape);
 
 /* Adds a row; `estimate` NULL: the plan was not known. */

@@ -27,10 +27,27 @@ const json = async (response, status = 200) => {
 const runsOf = (project) => Number(sql(NAME, `SELECT count(*) FROM runs WHERE project = '${project}'`));
 const sweepEnds = (path) => until(`${path} ends`, async () => (await json(await daemon.fetch(path))).state === 'done');
 
+const psql = () => spawn('psql', ['-XAtq', '-v', 'ON_ERROR_STOP=1', process.env.CLUSTER_URL.replace('/tpu_advisor?', `/${NAME}?`)],
+  { stdio: ['pipe', 'pipe', 'inherit'] });
+const waitingFor = (what) => Number(sql(NAME, `SELECT count(*) FROM pg_locks WHERE NOT granted AND ${what}`));
+
+// What comes of `during` while another holds `lock`.
+async function holding(lock, during) {
+  const holder = psql();
+  holder.stdin.write(`BEGIN;\n${lock};\n\\echo held\n`);
+  await once(holder.stdout, 'data');
+  try {
+    return await during();
+  } finally {
+    holder.stdin.end('COMMIT;\n');
+    await once(holder, 'close');
+  }
+}
+
 // Sends requests that come as far as `lock` lets them; it is given up when `waiting` of them stand before it. `seen` is what
 // `look` gave then.
 async function meeting(lock, send, waiting, look = 'SELECT') {
-  const holder = spawn('psql', ['-XAtq', process.env.CLUSTER_URL.replace('/tpu_advisor?', `/${NAME}?`)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const holder = psql();
   holder.stdin.write(`BEGIN;\n${lock};\n\\echo held\n`);
   await once(holder.stdout, 'data');
   const sent = send();
@@ -153,4 +170,38 @@ test('a verification is there with its plans, or not at all', async () => {
   const { verification_id: verification } = await json(made[0], 202);
   assert.equal(made.seen, '0');
   assert.equal((await json(await daemon.fetch(`/v1/verifications/${verification}`))).results.length, 1);
+});
+
+test('retention does not take a run with a measurement that comes at the same moment', async () => {
+  const id = await stored();
+  sql(NAME, `ALTER TABLE runs DISABLE TRIGGER runs_immutable; UPDATE runs SET created_at = now() - interval '9 days' WHERE id = '${id}';
+    ALTER TABLE runs ENABLE TRIGGER runs_immutable`);
+  sql(NAME, `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM pg_advisory_xact_lock(77) WHERE current_setting('tpu_advisor.principal') = 'retention'; RETURN NULL; END $$;
+    CREATE TRIGGER pause BEFORE UPDATE ON runs FOR EACH STATEMENT EXECUTE FUNCTION pause()`);
+  const [measured, closed] = await holding('SELECT pg_advisory_xact_lock(77)', async () => {
+    const retention = psql();
+    retention.stdin.end('SELECT tidy_runs(1, 30, 100);\n');
+    await until('retention waits', () => waitingFor("locktype = 'advisory'") > 0);
+    let answered = false;
+    const answer = daemon.post(`/v1/runs/${id}/measurements`, { step_time_s: 3, source: 's', at: '2026-11-20' }).finally(() => { answered = true; });
+    await until('it is measured, or waits', () => answered || waitingFor("locktype <> 'advisory'") > 0);
+    return [answer, once(retention, 'close')];
+  });
+  await closed;
+  const { status } = await measured;
+  sql(NAME, 'DROP TRIGGER pause ON runs; DROP FUNCTION pause');
+  const deleted = sql(NAME, `SELECT deleted_at IS NOT NULL FROM runs WHERE id = '${id}'`);
+  assert.ok([201, 404].includes(status), `${status}`);
+  assert.equal(deleted, status === 201 ? 'f' : 't');
+});
+
+test('who looks for work does not wait for a sweep that another has in hand', async () => {
+  const id = sql(NAME, "INSERT INTO sweeps (id, kind, items_count) VALUES (uuid_v7(), 'estimate', 1) RETURNING id");
+  await holding(`SELECT FROM sweeps WHERE id = '${id}' FOR NO KEY UPDATE`, () => {
+    sql(NAME, `INSERT INTO sweep_items (sweep_id, item, state, attempts, lease_until, request)
+      VALUES ('${id}', 0, 'running', 99, now() - interval '1 hour', '{}')`);
+    assert.equal(sql(NAME, "SET lock_timeout = '2s'; SELECT count(*) FROM sweep_take('me', 60, 1, 3, '{}')"), '0');
+  });
+  await until('it is given up', () => sql(NAME, `SELECT failed_count FROM sweeps WHERE id = '${id}'`) === '1');
 });

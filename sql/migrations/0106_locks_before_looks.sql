@@ -1,0 +1,51 @@
+-- Retention locks the runs that it may delete and looks at them after that: a measurement or a baseline that was committed
+-- between the look and the lock was deleted with its run.
+CREATE OR REPLACE FUNCTION tidy_runs(keep_days integer, restore_days integer, most integer, OUT retired_count integer, OUT purged_count integer)
+LANGUAGE plpgsql AS $$
+DECLARE
+    old  uuid[];
+    gone uuid[];
+BEGIN
+    PERFORM set_config('tpu_advisor.principal', 'retention', true);
+    IF keep_days > 0 THEN
+        SELECT array_agg(locked.id) INTO old FROM (
+            SELECT r.id FROM runs r WHERE r.deleted_at IS NULL AND r.created_at < now() - keep_days * interval '1 day'
+                AND NOT EXISTS (SELECT FROM baselines b WHERE b.run_id = r.id)
+                AND NOT EXISTS (SELECT FROM measurements m WHERE m.run_id = r.id)
+            ORDER BY r.created_at LIMIT most FOR UPDATE OF r SKIP LOCKED) locked;
+    END IF;
+    UPDATE runs r SET deleted_at = now() WHERE r.id = ANY (old)
+        AND NOT EXISTS (SELECT FROM baselines b WHERE b.run_id = r.id)
+        AND NOT EXISTS (SELECT FROM measurements m WHERE m.run_id = r.id);
+    GET DIAGNOSTICS retired_count = ROW_COUNT;
+    WITH purged AS (
+        DELETE FROM runs WHERE id IN (
+            SELECT r.id FROM runs r WHERE r.deleted_at < now() - restore_days * interval '1 day'
+            ORDER BY r.deleted_at LIMIT most FOR UPDATE OF r SKIP LOCKED)
+        RETURNING id)
+    SELECT coalesce(array_agg(id), '{}') INTO gone FROM purged;
+    purged_count := cardinality(gone);
+    UPDATE sweep_items SET response = 'null' WHERE run_id = ANY (gone) AND state = 'done';
+    DELETE FROM sweeps WHERE keep_days > 0 AND id IN (
+        SELECT s.id FROM sweeps s WHERE s.ended_at < now() - keep_days * interval '1 day'
+        ORDER BY s.ended_at LIMIT greatest(most / 100, 1) FOR UPDATE OF s SKIP LOCKED);
+END
+$$;
+
+-- Who looks for work gives up the dead items of many sweeps in one transaction, in any order. He never waits for a sweep
+-- that another has in hand: two who did so waited for each other.
+CREATE OR REPLACE FUNCTION sweep_give_up(the_sweep uuid, attempts_max integer, why json) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    dead json;
+BEGIN
+    SELECT json_agg(json_build_object('item', item, 'attempt', attempts, 'problem', why)) INTO dead FROM sweep_items
+        WHERE sweep_id = the_sweep AND state = 'running' AND lease_until < now() AND attempts >= attempts_max;
+    IF dead IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM FROM sweeps WHERE id = the_sweep FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        PERFORM sweep_end(the_sweep, dead);
+    END IF;
+END
+$$;

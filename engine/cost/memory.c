@@ -83,8 +83,7 @@ static double steps_in_flight(const struct adv_cost *cost)
                : 1.0;
 }
 
-/* Where a stage comes round before its microbatches do, their hidden states wait in a store of all of them.
- */
+/* Where a stage comes round before its microbatches do, their hidden states wait in a store of all. */
 static double circular_storage_bytes(const struct adv_cost *cost)
 {
     const struct adv_plan *plan = cost->plan;
@@ -294,10 +293,9 @@ static bool has_loss_gradient(const struct adv_cost *cost)
  * that; of all tokens, also where the vocabulary is tiled. */
 static double mask_bytes(const struct adv_cost *cost)
 {
-    const double tokens = adv_plan_tokens(cost->plan), emb = (double)cost->model->emb_dim;
-    const bool masked =
-        !adv_memory_windowed(cost) && tokens <= cost->constants->masked_loss_tokens_per_emb_most * emb;
-    return masked ? tokens * (double)cost->model->vocab_size : 0.0;
+    const double tokens = adv_plan_tokens(cost->plan);
+    const double most = cost->constants->masked_loss_tokens_per_emb_most * (double)cost->model->emb_dim;
+    return adv_memory_windowed(cost) || tokens > most ? 0.0 : tokens * (double)cost->model->vocab_size;
 }
 
 /* How many logits are alive at the loss: they and their gradient. Where the head is gathered whole, some
@@ -430,14 +428,13 @@ static double late_logits(const struct adv_cost *cost)
         if (adv_memory_windowed(cost)) return k->windowed_peeled_late_logits_tensors;
         return turns_emb(cost) ? k->turned_late_logits_tensors : k->peeled_late_logits_tensors;
     }
-    if (!adv_memory_windowed(cost))
-        return routed && peels_loops(cost) ? k->routed_peeled_late_logits_tensors
-                                           : k->gathered_late_logits_tensors;
+    const bool windowed = adv_memory_windowed(cost);
+    if (!windowed && routed && peels_loops(cost)) return k->routed_peeled_late_logits_tensors;
+    if (!windowed) return k->gathered_late_logits_tensors;
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
 
-/* The same of tiles: the loop over microbatches keeps the buffers of windowed einsums in the loop over tiles.
- */
+/* The same of tiles: the loop over microbatches keeps what windowed einsums have in the loop over tiles. */
 static double late_tiles(const struct adv_cost *cost)
 {
     const bool kept = adv_memory_windowed(cost) && cost->plan->family.gradient_accumulation_steps > 1;
@@ -532,8 +529,7 @@ static void make_frame(const struct adv_cost *cost, const struct state *state, s
 }
 
 /* Fills in what where tensors are kept decides. Returns the peak of the backward pass. Copies of stacks, and
- * logits kept for the head's gradient, wait until the loop is over where they have no room: XLA orders the
- * program anew when it is over the limit. */
+ * logits kept for the head's gradient, wait until the loop is over where they have no room (pressed_frac). */
 static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *sums,
                       struct adv_memory_frame *frame)
 {

@@ -96,17 +96,23 @@ $(BUILD)/gen/engine_version.o: $(BUILD)/gen/engine_version.c $(BUILD)/flags
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
-$(BUILD)/gen/embedded_catalog.c: $(CATALOG_DATA:%=engine/catalog/data/%) engine/base/embed.sh Makefile
+# Written when an embedded file comes, goes or is renamed.
+EMBEDDED := $(CATALOG_DATA) $(TEMPLATES) $(SQL_DATA) $(VERIFIER_DATA)
+$(BUILD)/embedded: force
+	@mkdir -p $(@D)
+	@echo '$(EMBEDDED)' | cmp -s - $@ || echo '$(EMBEDDED)' > $@
+
+$(BUILD)/gen/embedded_catalog.c: $(CATALOG_DATA:%=engine/catalog/data/%) $(BUILD)/embedded engine/base/embed.sh Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh catalog engine/catalog/data $(CATALOG_DATA) > $@
 
-$(BUILD)/gen/embedded_templates.c: $(TEMPLATES:%=engine/emit/templates/%) engine/base/embed.sh Makefile
+$(BUILD)/gen/embedded_templates.c: $(TEMPLATES:%=engine/emit/templates/%) $(BUILD)/embedded engine/base/embed.sh Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh templates engine/emit/templates $(TEMPLATES) > $@
 
-$(BUILD)/gen/embedded_sql.c: $(SQL_DATA:%=sql/migrations/%) engine/base/embed.sh Makefile
+$(BUILD)/gen/embedded_sql.c: $(SQL_DATA:%=sql/migrations/%) $(BUILD)/embedded engine/base/embed.sh Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh sql sql/migrations $(SQL_DATA) > $@
@@ -116,7 +122,7 @@ $(BUILD)/gen/embedded_openapi.c: server/openapi.yaml engine/base/embed.sh Makefi
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh openapi server openapi.yaml > $@
 
-$(BUILD)/gen/embedded_verifier.c: $(VERIFIER_DATA:%=server/verifier/%) engine/base/embed.sh Makefile
+$(BUILD)/gen/embedded_verifier.c: $(VERIFIER_DATA:%=server/verifier/%) $(BUILD)/embedded engine/base/embed.sh Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)engine/base/embed.sh verifier server/verifier $(VERIFIER_DATA) > $@

@@ -10,19 +10,25 @@
 #define LEFT_ALONE    "(p.state = 'running' AND p.lease_until < now())"
 #define REFUSED_AFTER "failed after too many attempts: a compile of this plan ended its verifier each time"
 
+/* Ends the plans that are `due`, with the word beside them. Who settles never waits for a plan that another
+ * has in hand: he would meet one who has the same plans in another order. He finds it the next time. */
+#define END_DUE                                                                                              \
+    " FOR UPDATE OF p SKIP LOCKED) UPDATE verification_plans p SET state = 'done', lease_until = NULL, "     \
+    "ended_at = now(), stage = '', changes = p.changes + 1, verdict = d.verdict, "                           \
+    "compiled_hbm_bytes_per_device = d.bytes, result = d.result FROM due d WHERE p.verification_id = "       \
+    "d.verification_id AND p.rank = d.rank"
+
 /* Ends what need not be compiled: plans that others have answered meanwhile, and those that were tried too
  * often. */
 static adv_code settle(struct adv_db *db, adv_err *err)
 {
     static const char answered[] =
-        "UPDATE verification_plans p SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
-        "changes = changes + 1, verdict = k.verdict, compiled_hbm_bytes_per_device = "
-        "k.compiled_hbm_bytes_per_device, result = k.result FROM proofs k WHERE k.plan_sha256 = "
-        "p.plan_sha256 AND (p.state = 'queued' OR " LEFT_ALONE ")";
+        "WITH due AS (SELECT p.verification_id, p.rank, k.verdict, k.compiled_hbm_bytes_per_device AS bytes, "
+        "k.result FROM verification_plans p JOIN proofs k ON k.plan_sha256 = p.plan_sha256 WHERE p.state = "
+        "'queued' OR " LEFT_ALONE END_DUE;
     static const char given_up[] =
-        "UPDATE verification_plans p SET state = 'done', lease_until = NULL, ended_at = now(), stage = '', "
-        "changes = changes + 1, verdict = 'failed', result = $1::json WHERE " LEFT_ALONE
-        " AND attempts >= $2::int";
+        "WITH due AS (SELECT p.verification_id, p.rank, 'failed' AS verdict, NULL::float8 AS bytes, $1::json "
+        "AS result FROM verification_plans p WHERE " LEFT_ALONE " AND p.attempts >= $2::int" END_DUE;
     char *result = adv_proof_failed(REFUSED_AFTER, false, 0.0);
     adv_code code = adv_db_change(db, answered, ADV_NO_VALUES, NULL, err);
     if (!code)
@@ -32,22 +38,23 @@ static adv_code settle(struct adv_db *db, adv_err *err)
     return code;
 }
 
-/* A plan that waits or whose holder has gone. Not one that has its word, and not the like of one that is
- * running: that one's word will be the answer to both. The index of running plans refuses the second of two
- * verifiers that take equal plans in the same moment: ADV_E_CONFLICT. */
+/* A plan that waits or whose holder has gone. Not one that was tried too often, not one that has its word,
+ * and not the like of one that is running: that one's word will be the answer to both. The index of running
+ * plans refuses the second of two verifiers that take equal plans in the same moment: ADV_E_CONFLICT. */
 static adv_code take_next(struct adv_db *db, const char *worker, int lease_s, struct adv_rows *rows,
                           adv_err *err)
 {
     static const char sql[] =
-        "WITH next AS (SELECT p.verification_id, p.rank FROM verification_plans p WHERE (" LEFT_ALONE
-        " OR (p.state = 'queued' AND NOT EXISTS (SELECT FROM verification_plans o WHERE o.plan_sha256 = "
-        "p.plan_sha256 AND o.state = 'running'))) AND NOT EXISTS (SELECT FROM proofs k WHERE k.plan_sha256 = "
-        "p.plan_sha256) ORDER BY p.verification_id, p.rank LIMIT 1 FOR UPDATE SKIP LOCKED) UPDATE "
-        "verification_plans p SET state = 'running', attempts = p.attempts + 1, worker = $1, stage = "
-        "'starting', changes = p.changes + 1, lease_until = now() + $2::int * interval '1 second' FROM next "
-        "n, verifications v WHERE p.verification_id = n.verification_id AND p.rank = n.rank AND v.id = "
-        "p.verification_id RETURNING p.verification_id, p.rank, p.attempts, v.mode, p.plan";
-    return adv_db_run(db, sql, ADV_VALUES(worker, ADV_INTEGER(lease_s)), rows, err);
+        "WITH next AS (SELECT p.verification_id, p.rank FROM verification_plans p WHERE ((" LEFT_ALONE
+        " AND p.attempts < $3::int) OR (p.state = 'queued' AND NOT EXISTS (SELECT FROM verification_plans o "
+        "WHERE o.plan_sha256 = p.plan_sha256 AND o.state = 'running'))) AND NOT EXISTS (SELECT FROM proofs k "
+        "WHERE k.plan_sha256 = p.plan_sha256) ORDER BY p.verification_id, p.rank LIMIT 1 FOR UPDATE SKIP "
+        "LOCKED) UPDATE verification_plans p SET state = 'running', attempts = p.attempts + 1, worker = $1, "
+        "stage = 'starting', changes = p.changes + 1, lease_until = now() + $2::int * interval '1 second' "
+        "FROM next n, verifications v WHERE p.verification_id = n.verification_id AND p.rank = n.rank AND "
+        "v.id = p.verification_id RETURNING p.verification_id, p.rank, p.attempts, v.mode, p.plan";
+    return adv_db_run(
+        db, sql, ADV_VALUES(worker, ADV_INTEGER(lease_s), ADV_INTEGER(ADV_VERIFICATION_ATTEMPTS)), rows, err);
 }
 
 adv_code adv_verification_take(struct adv_db *db, const char *worker, int lease_s,

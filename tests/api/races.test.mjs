@@ -3,12 +3,12 @@ import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { costly, estimateRequest, freshDatabase, problem, sql, startDaemon, until } from './daemon.mjs';
+import { adviseRequest, costly, estimateRequest, freshDatabase, join, problem, root, run, sql, startDaemon, until } from './daemon.mjs';
 
 const NAME = 'api_races';
-let daemon, other;
+let daemon, other, database;
 before(async () => {
-  const database = freshDatabase(NAME);
+  database = freshDatabase(NAME);
   daemon = await startDaemon({ database });
   other = await startDaemon({ database });
 });
@@ -31,17 +31,38 @@ const psql = () => spawn('psql', ['-XAtq', '-v', 'ON_ERROR_STOP=1', process.env.
   { stdio: ['pipe', 'pipe', 'inherit'] });
 const waitingFor = (what) => Number(sql(NAME, `SELECT count(*) FROM pg_locks WHERE NOT granted AND ${what}`));
 
+// Another session that has done `first`; `commit` ends it after `last`, and gives psql's status.
+async function began(first) {
+  const holder = psql();
+  holder.stdin.write(`BEGIN;\n${first};\n\\echo held\n`);
+  await once(holder.stdout, 'data');
+  return {
+    commit: async (last = 'SELECT') => {
+      holder.stdin.end(`${last};\nCOMMIT;\n`);
+      return (await once(holder, 'close'))[0];
+    },
+  };
+}
+
 // What comes of `during` while another holds `lock`.
 async function holding(lock, during) {
-  const holder = psql();
-  holder.stdin.write(`BEGIN;\n${lock};\n\\echo held\n`);
-  await once(holder.stdout, 'data');
+  const holder = await began(lock);
   try {
     return await during();
   } finally {
-    holder.stdin.end('COMMIT;\n');
-    await once(holder, 'close');
+    await holder.commit();
   }
+}
+
+// What comes of `during` when it meets another, who does `first` before and `last` when `during` waits or has ended. That
+// one gets to his end.
+async function crossing(first, during, last) {
+  const holder = await began(first);
+  let over = false;
+  const sent = during().finally(() => { over = true; });
+  await until('it waits, or has ended', () => over || waitingFor("locktype <> 'advisory'") > 0);
+  assert.equal(await holder.commit(last), 0, 'another got to his end');
+  return sent;
 }
 
 // Sends requests that come as far as `lock` lets them; it is given up when `waiting` of them stand before it. `seen` is what
@@ -204,4 +225,49 @@ test('who looks for work does not wait for a sweep that another has in hand', as
     assert.equal(sql(NAME, "SET lock_timeout = '2s'; SELECT count(*) FROM sweep_take('me', 60, 1, 3, '{}')"), '0');
   });
   await until('it is given up', () => sql(NAME, `SELECT failed_count FROM sweeps WHERE id = '${id}'`) === '1');
+});
+
+// A verification of two plans that wait: its path, and what locks one of them.
+async function twoPlans() {
+  const { run_id: id } = await json(await daemon.post('/v1/advise', adviseRequest({ store: true, search: { top_k: 2 } })));
+  const { verification_id: verification } = await json(await daemon.post(`/v1/runs/${id}/verifications`, { top: 2 }), 202);
+  const of = `verification_id = '${verification}'`;
+  assert.equal(sql(NAME, `SELECT count(*) FROM verification_plans WHERE ${of} AND state = 'queued'`), '2');
+  return { path: `/v1/verifications/${verification}`, of, lock: (rank) => `SELECT FROM verification_plans WHERE ${of} AND rank = ${rank} FOR UPDATE` };
+}
+const verifier = () => run(['verifier', '--database-url', database, '--compiler', join(root, 'tests/api/fake_compiler.mjs'), '--until-empty']);
+
+test('a verifier that settles plans and another who has them in hand do not wait for each other', async () => {
+  for (const [verdict, prepare] of [
+    ['refused', "INSERT INTO proofs (plan_sha256, mode, versions, verdict, result) SELECT plan_sha256, 'assign', 'v', 'refused', '{}' FROM verification_plans WHERE"],
+    ['failed', "UPDATE verification_plans SET state = 'running', attempts = 99, lease_until = now() - interval '1 hour' WHERE"]])
+    for (const [first, last] of [[1, 2], [2, 1]]) {
+      const { of, lock } = await twoPlans();
+      sql(NAME, `${prepare} ${of}`);
+      const { status, err } = await crossing(lock(first), verifier, lock(last));
+      assert.equal(status, 0, err);
+      assert.doesNotMatch(err, /"level":"error"/);
+      await verifier();
+      assert.equal(sql(NAME, `SELECT string_agg(verdict, ' ') FROM verification_plans WHERE ${of}`), `${verdict} ${verdict}`);
+      sql(NAME, `DELETE FROM proofs WHERE plan_sha256 IN (SELECT plan_sha256 FROM verification_plans WHERE ${of})`);
+    }
+});
+
+test('a plan that was tried too often is not tried again because another had it in hand', async () => {
+  const { of, lock } = await twoPlans();
+  sql(NAME, `UPDATE verification_plans SET state = 'running', attempts = 99, lease_until = now() - interval '1 hour' WHERE ${of}`);
+  sql(NAME, `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM pg_advisory_xact_lock(77) WHERE current_query() LIKE 'WITH next%'; RETURN NULL; END $$;
+    CREATE TRIGGER pause BEFORE UPDATE ON verification_plans FOR EACH STATEMENT EXECUTE FUNCTION pause()`);
+  const holder = await began(lock(1));
+  const [ended] = await holding('SELECT pg_advisory_xact_lock(77)', async () => {
+    const sent = [verifier()];
+    await until('it has settled, and looks for a plan', () => waitingFor("locktype = 'advisory'") > 0);
+    await holder.commit();
+    return sent;
+  });
+  assert.equal((await ended).status, 0);
+  sql(NAME, 'DROP TRIGGER pause ON verification_plans; DROP FUNCTION pause');
+  await verifier();
+  assert.equal(sql(NAME, `SELECT string_agg(verdict || attempts, ' ') FROM verification_plans WHERE ${of}`), 'failed99 failed99');
 });

@@ -171,10 +171,12 @@ adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_te
 
 adv_code adv_verification_cancel(struct adv_db *db, const char *id, adv_err *err)
 {
+    /* The verification is locked before its plans, as by who deletes it. */
     static const char sql[] =
-        "WITH known AS (SELECT id FROM verifications WHERE id = $1::uuid), ended AS (UPDATE "
-        "verification_plans SET state = 'cancelled', lease_until = NULL, ended_at = now(), changes = changes "
-        "+ 1 WHERE verification_id = $1::uuid AND state IN ('queued', 'running')) SELECT FROM known";
+        "WITH known AS (SELECT id FROM verifications WHERE id = $1::uuid FOR NO KEY UPDATE), ended AS (UPDATE "
+        "verification_plans p SET state = 'cancelled', lease_until = NULL, ended_at = now(), changes = "
+        "p.changes + 1 FROM known k WHERE p.verification_id = k.id AND p.state IN ('queued', 'running')) "
+        "SELECT FROM known";
     return adv_db_change_of(db, &verification, sql, ADV_VALUES(id), err);
 }
 

@@ -253,6 +253,16 @@ test('a verifier that settles plans and another who has them in hand do not wait
     }
 });
 
+test('a verification that is cancelled while it is purged: neither waits for the other\'s plans', async () => {
+  for (const [first, last] of [[1, 2], [2, 1]]) {
+    const { path, of, lock } = await twoPlans();
+    const purged = `SELECT FROM verifications WHERE id = '${path.split('/').pop()}' FOR UPDATE; ${lock(first)}`; // as a cascade of deletes does
+    const answer = await crossing(purged, () => daemon.fetch(path, { method: 'DELETE' }), lock(last));
+    assert.equal(answer.status, 204, await answer.text());
+    assert.equal(sql(NAME, `SELECT string_agg(state, ' ') FROM verification_plans WHERE ${of}`), 'cancelled cancelled');
+  }
+});
+
 test('a plan that was tried too often is not tried again because another had it in hand', async () => {
   const { of, lock } = await twoPlans();
   sql(NAME, `UPDATE verification_plans SET state = 'running', attempts = 99, lease_until = now() - interval '1 hour' WHERE ${of}`);

@@ -281,3 +281,32 @@ test('a plan that was tried too often is not tried again because another had it 
   await verifier();
   assert.equal(sql(NAME, `SELECT string_agg(verdict || attempts, ' ') FROM verification_plans WHERE ${of}`), 'failed99 failed99');
 });
+
+test('two daemons that tidy at the same moment do not wait for each other', async () => {
+  const old = (n) => `now() - interval '${n} days'`;
+  const runs = [await stored(), await stored()];
+  // Each session purges the run of the sweep that the other deletes.
+  const sweeps = runs.map((run, i) => sql(NAME, `WITH s AS (INSERT INTO sweeps (id, kind, items_count, done_count, state, ended_at)
+      VALUES (uuid_v7(), 'estimate', 1, 1, 'done', ${old(90 - i)}) RETURNING id)
+    INSERT INTO sweep_items (sweep_id, item, state, event, run_id, request, response) SELECT id, 0, 'done', 1, '${run}', '{}', '{}' FROM s RETURNING sweep_id`));
+  runs.forEach((run, i) => sql(NAME, `UPDATE runs SET deleted_at = ${old(80 + i)} WHERE id = '${run}'`));
+  sql(NAME, `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM pg_advisory_xact_lock(current_setting('test.pause', true)::bigint); RETURN NULL; END $$;
+    CREATE TRIGGER pause AFTER UPDATE ON sweep_items FOR EACH STATEMENT EXECUTE FUNCTION pause()`);
+  const holders = [await began('SELECT pg_advisory_xact_lock(77)'), await began('SELECT pg_advisory_xact_lock(78)')];
+  const ends = [];
+  for (const key of [77, 78]) {
+    const session = psql();
+    session.stdin.end(`SET test.pause = ${key};\nSELECT tidy_runs(60, 30, 1);\n`);
+    ends.push(once(session, 'close'));
+    await until('it waits, or has ended', () => session.exitCode !== null || waitingFor("locktype = 'advisory'") === ends.length);
+  }
+  await holders[0].commit();
+  await until('the first waits, or has ended', () => waitingFor("locktype <> 'advisory'") > 0 || sql(NAME, `SELECT count(*) FROM sweeps WHERE id = '${sweeps[0]}'`) === '0');
+  await holders[1].commit();
+  assert.deepEqual((await Promise.all(ends)).map(([status]) => status), [0, 0]);
+  sql(NAME, 'DROP TRIGGER pause ON sweep_items; DROP FUNCTION pause');
+  const ids = [...runs, ...sweeps].map((id) => `'${id}'`);
+  await until('all is purged', () => sql(NAME, `SELECT tidy_runs(60, 30, 1);
+    SELECT (SELECT count(*) FROM runs WHERE id IN (${ids})) + (SELECT count(*) FROM sweeps WHERE id IN (${ids}))`).endsWith('\n0'));
+});

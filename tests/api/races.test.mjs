@@ -310,3 +310,23 @@ test('two daemons that tidy at the same moment do not wait for each other', asyn
   await until('all is purged', () => sql(NAME, `SELECT tidy_runs(60, 30, 1);
     SELECT (SELECT count(*) FROM runs WHERE id IN (${ids})) + (SELECT count(*) FROM sweeps WHERE id IN (${ids}))`).endsWith('\n0'));
 });
+
+test('an item whose holder renews it at the last moment is not given up', async () => {
+  const id = sql(NAME, "INSERT INTO sweeps (id, kind, items_count) VALUES (uuid_v7(), 'estimate', 1) RETURNING id");
+  const item = `sweep_id = '${id}' AND item = 0`;
+  let holder;
+  await holding(`SELECT FROM sweeps WHERE id = '${id}' FOR NO KEY UPDATE`, async () => {
+    sql(NAME, `INSERT INTO sweep_items (sweep_id, item, state, attempts, lease_until, request)
+      VALUES ('${id}', 0, 'running', 99, now() - interval '1 hour', '{}')`);
+    holder = await began(`UPDATE sweep_items SET lease_until = now() + interval '1 hour' WHERE ${item}`);
+  });
+  const looks = psql(); // this one or a daemon, whoever comes first, has the sweep and looks at the item that is being renewed
+  looks.stdin.end("SELECT FROM sweep_take('me', 60, 1, 3, '{}');\n");
+  await until('it waits, or has ended', () => looks.exitCode !== null || waitingFor('true') > 0);
+  assert.equal(await holder.commit(), 0);
+  if (looks.exitCode === null) await once(looks, 'close');
+  assert.equal(sql(NAME, `SELECT failed_count FROM sweeps WHERE id = '${id}' FOR UPDATE`), '0');
+  assert.equal(sql(NAME, `SELECT state FROM sweep_items WHERE ${item}`), 'running');
+  sql(NAME, `UPDATE sweep_items SET lease_until = now() - interval '1 hour' WHERE ${item}`);
+  await until('it is given up', () => sql(NAME, `SELECT failed_count FROM sweeps WHERE id = '${id}'`) === '1');
+});

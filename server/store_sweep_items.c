@@ -74,8 +74,11 @@ static void list_keys(const struct adv_sweep_batch *batch, int first, struct adv
     adv_text_append(attempts, first < batch->count ? "}" : "{}");
 }
 
-#define HELD                                                                                                 \
-    "FROM unnest($2::int[], $3::int[]) k (item, attempt) WHERE i.sweep_id = $1::uuid AND i.item = k.item "   \
+/* Changes the items that are still held. The sweep is locked before its items, as by who ends or cancels
+ * them; several holders may have it so at once. */
+#define UPDATE_HELD(changes)                                                                                 \
+    "WITH s AS (SELECT id FROM sweeps WHERE id = $1::uuid FOR KEY SHARE) UPDATE sweep_items i SET " changes  \
+    " FROM s, unnest($2::int[], $3::int[]) k (item, attempt) WHERE i.sweep_id = s.id AND i.item = k.item "   \
     "AND i.attempts = k.attempt AND i.state = 'running'"
 
 static adv_code update_held(struct adv_db *db, const char *sql, const struct adv_sweep_batch *batch,
@@ -98,15 +101,14 @@ static adv_code update_held(struct adv_db *db, const char *sql, const struct adv
 adv_code adv_sweep_renew(struct adv_db *db, const struct adv_sweep_batch *batch, int first, int *held,
                          adv_err *err)
 {
-    return update_held(
-        db, "UPDATE sweep_items i SET lease_until = now() + interval '" LEASE(ADV_SWEEP_LEASE_S) " s' " HELD,
-        batch, first, held, err);
+    static const char sql[] = UPDATE_HELD("lease_until = now() + interval '" LEASE(ADV_SWEEP_LEASE_S) " s'");
+    return update_held(db, sql, batch, first, held, err);
 }
 
 adv_code adv_sweep_release(struct adv_db *db, const struct adv_sweep_batch *batch, int first, adv_err *err)
 {
-    return update_held(db, "UPDATE sweep_items i SET state = 'queued', lease_until = NULL " HELD, batch,
-                       first, NULL, err);
+    static const char sql[] = UPDATE_HELD("state = 'queued', lease_until = NULL");
+    return update_held(db, sql, batch, first, NULL, err);
 }
 
 adv_code adv_sweep_end(struct adv_db *db, const char *sweep_id, const char *results, int *held, adv_err *err)

@@ -3,7 +3,7 @@ import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { adviseRequest, costly, estimateRequest, freshDatabase, join, problem, root, run, sql, startDaemon, until } from './daemon.mjs';
+import { adviseRequest, costly, estimateRequest, freshDatabase, join, problem, root, run, sleep, sql, startDaemon, until } from './daemon.mjs';
 
 const NAME = 'api_races';
 let daemon, other, database;
@@ -329,4 +329,34 @@ test('an item whose holder renews it at the last moment is not given up', async 
   assert.equal(sql(NAME, `SELECT state FROM sweep_items WHERE ${item}`), 'running');
   sql(NAME, `UPDATE sweep_items SET lease_until = now() - interval '1 hour' WHERE ${item}`);
   await until('it is given up', () => sql(NAME, `SELECT failed_count FROM sweeps WHERE id = '${id}'`) === '1');
+});
+
+test('who renews items of a sweep and who cancels it do not wait for each other', async () => {
+  const batch = { kind: 'estimate', grid: { base: estimateRequest(), axes: { '/config/gradient_accumulation_steps': Array.from({ length: 4000 }, (_, i) => i + 1) } } };
+  const { sweep_id: id } = await json(await daemon.post('/v1/sweeps', batch), 202);
+  const all = (signal) => { for (const one of [daemon, other]) one.child.kill(signal); };
+  const inHand = () => sql(NAME, `SELECT min(item) || ' ' || max(item) FROM sweep_items WHERE sweep_id = '${id}' AND state = 'running'
+    GROUP BY worker HAVING count(*) > 1 ORDER BY max(item) DESC LIMIT 1`);
+  const failures = async () => (await Promise.all([daemon, other].map(async (one) => (await (await one.fetch('/metrics')).text()).match(/.*db_errors.*other.* \d+$/gm)))).flat();
+  const before = await failures();
+  try {
+    const [first, last] = (await until('several items are in one hand', async () => {
+      all('SIGSTOP');
+      const items = inHand();
+      if (!items) all('SIGCONT');
+      return items;
+    })).split(' ');
+    await sleep(5500); // the leases are to be renewed
+    const lock = (item) => `SELECT FROM sweep_items WHERE sweep_id = '${id}' AND item = ${item} FOR UPDATE`;
+    const holder = await began(`SELECT FROM sweeps WHERE id = '${id}' FOR UPDATE; ${lock(last)}`);
+    all('SIGCONT');
+    await until('a renewal waits', () => sql(NAME, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%sweep_items i SET lease_until%'") !== '0');
+    assert.equal(await holder.commit(lock(first)), 0);
+  } finally {
+    all('SIGCONT');
+  }
+  assert.ok(before.length > 0);
+  assert.deepEqual(await failures(), before);
+  assert.equal((await daemon.fetch(`/v1/sweeps/${id}`, { method: 'DELETE' })).status, 204);
+  assert.equal((await json(await daemon.fetch(`/v1/sweeps/${id}`))).failed_count, 0);
 });

@@ -94,7 +94,7 @@ static bool tidy(PGconn *connection, const struct adv_retention *retention, cons
 {
     static const char keys[] =
         "DELETE FROM idempotency_keys WHERE ctid IN (SELECT ctid FROM idempotency_keys WHERE "
-        "created_at < now() - interval '24 hours' LIMIT 1000)";
+        "created_at < now() - interval '24 hours' LIMIT 1000 FOR UPDATE SKIP LOCKED)";
     static const char runs[] =
         "SELECT retired_count, purged_count FROM tidy_runs($1::int, $2::int, " MOST_RUNS ")";
 

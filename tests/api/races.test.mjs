@@ -311,6 +311,17 @@ test('two daemons that tidy at the same moment do not wait for each other', asyn
     SELECT (SELECT count(*) FROM runs WHERE id IN (${ids})) + (SELECT count(*) FROM sweeps WHERE id IN (${ids}))`).endsWith('\n0'));
 });
 
+test('outdated keys are tidied without waiting for one that another has in hand', async () => {
+  for (const key of ['first', 'second'])
+    await json(await daemon.post('/v1/estimate', estimateRequest({ store: true, project: key }), { 'Idempotency-Key': key }));
+  sql(NAME, "UPDATE idempotency_keys SET created_at = now() - interval '2 days' WHERE key IN ('first', 'second')");
+  await holding("SELECT FROM idempotency_keys WHERE key = 'first' FOR UPDATE", async () => {
+    const late = await startDaemon({ database }); // tidies when it begins
+    await until('the other is gone', () => sql(NAME, "SELECT count(*) FROM idempotency_keys WHERE key = 'second'") === '0');
+    await late.stop();
+  });
+});
+
 test('an item whose holder renews it at the last moment is not given up', async () => {
   const id = sql(NAME, "INSERT INTO sweeps (id, kind, items_count) VALUES (uuid_v7(), 'estimate', 1) RETURNING id");
   const item = `sweep_id = '${id}' AND item = 0`;

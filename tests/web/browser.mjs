@@ -1,10 +1,10 @@
 // Real Chromium for the page tests: every page records console errors, page errors and requests that leave the host.
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 export async function launch() {
@@ -91,10 +91,9 @@ export async function everyTab(page, check) {
   }
 }
 
-// Violations as readable lines; CSP forbids injected script elements, so axe comes in as an evaluated script.
+// Violations as readable lines; CSP forbids injected script elements, so axe comes in as an evaluated script, once for a document.
 export async function axe(page) {
-  const { readFile } = await import('node:fs/promises');
-  await page.evaluate(await readFile(AXE, 'utf8'));
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   return violations.map(
     (violation) =>

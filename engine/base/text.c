@@ -140,7 +140,17 @@ bool adv_text_whole(const char *text, int most, int *number)
     return true;
 }
 
-const char *adv_text_nearest(const char *wanted, const char *const *names, int count)
+void adv_text_lower(const char *text, char *lower, size_t lower_bytes)
+{
+    size_t length = 0;
+    for (; text[length] && length + 1 < lower_bytes; length++) {
+        const char letter = text[length];
+        lower[length] = letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+    }
+    lower[length] = '\0';
+}
+
+static const char *nearest_as_written(const char *wanted, const char *const *names, int count)
 {
     int cap = (int)(strlen(wanted) / 3) + 1;
     const char *nearest = NULL;
@@ -153,4 +163,13 @@ const char *adv_text_nearest(const char *wanted, const char *const *names, int c
         cap = distance - 1;
     }
     return nearest;
+}
+
+const char *adv_text_nearest(const char *wanted, const char *const *names, int count)
+{
+    const char *nearest = nearest_as_written(wanted, names, count);
+    if (nearest) return nearest;
+    char lower[ADV_LIMIT_NAME + 1]; /* of a longer name the whole is as far as its beginning */
+    adv_text_lower(wanted, lower, sizeof lower);
+    return nearest_as_written(lower, names, count);
 }

@@ -56,6 +56,9 @@ bool adv_text_whole(const char *text, int most, int *number);
         return (size_t)value < sizeof names / sizeof *names ? names[value] : "unknown";                      \
     }
 
-/* The name of `names[0..count)` nearest to `wanted` within a third of its length, or NULL. `names` may hold
- * NULLs. */
+/* Writes `text` in small letters of ASCII, as much of it as goes into `lower`. */
+void adv_text_lower(const char *text, char *lower, size_t lower_bytes);
+
+/* The name of `names[0..count)` nearest to `wanted` within a third of its length, as it is written or else in
+ * small letters; NULL: none. `names` may hold NULLs. */
 const char *adv_text_nearest(const char *wanted, const char *const *names, int count);

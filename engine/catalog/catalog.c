@@ -71,9 +71,11 @@ adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, 
 {
     int index = model_index(catalog, name);
     if (index >= 0) return adv_model_build(&catalog->model_keys[index], "/model", model, err);
-    const char *nearest = adv_text_nearest(name, catalog->tables.model_names, catalog->tables.models_count);
-    char hint[ADV_LIMIT_DETAIL] =
-        "GET /v1/catalog/models lists them; own models are given as an object of MaxText keys";
+    const char *owner_end = strrchr(name, '/'); /* a model hub's names begin with who owns them */
+    const char *nearest = adv_text_nearest(owner_end ? owner_end + 1 : name, catalog->tables.model_names,
+                                           catalog->tables.models_count);
+    char hint[ADV_LIMIT_DETAIL] = "GET /v1/catalog/models lists them; own models are given as an object of "
+                                  "MaxText keys or as {\"hf_config\": {…}}";
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
     return adv_err_add(err, ADV_E_NOT_FOUND, "/model", hint, "the catalog has no model \"%.80s\"", name);
 }

@@ -196,6 +196,23 @@ static adv_code decode_named(const struct adv_catalog *catalog, const char *name
     return ADV_E_INVALID;
 }
 
+/* An object that has nothing but the name of a catalogued model: its writer means that model. */
+static bool refuse_bare_name(const struct adv_catalog *catalog, const json_t *object, const char *at,
+                             adv_err *err)
+{
+    const char *name = json_string_value(json_object_get(object, "name"));
+    struct adv_model unused;
+    adv_err missing = adv_err_empty();
+    if (!name || json_object_size(object) != 1) return false;
+    if (!adv_catalog_model_keys(catalog, name) &&
+        adv_catalog_model(catalog, name, &unused, &missing) != ADV_OK)
+        return false;
+    char hint[ADV_LIMIT_DETAIL];
+    (void)snprintf(hint, sizeof hint, "for the catalog's model write \"model\": \"%.80s\"", name);
+    ADV_REFUSE(err, at, hint, "`model` is an object that has a name and no architecture");
+    return true;
+}
+
 /* Findings about members that nothing has been said about: one of the wrong type is not missing, too. */
 static void add_unknown(adv_err *err, const adv_err *found)
 {
@@ -218,10 +235,13 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
     struct adv_model_keys keys;
     adv_code code;
     bool members_wrong = false;
+    const bool has_overrides = overrides && json_object_size(overrides) > 0;
     if (json_is_string(value)) {
         code = decode_named(catalog, json_string_value(value), at, &keys, err);
     } else if (json_is_object(value) && json_object_get(value, "hf_config")) {
         code = decode_hf(value, at, &keys, err, warnings);
+    } else if (json_is_object(value) && !has_overrides && refuse_bare_name(catalog, value, at, err)) {
+        code = ADV_E_INVALID;
     } else if (json_is_object(value)) {
         /* Even when a member is wrong: the missing ones are reported too. */
         members_wrong = decode_object(catalog, value, at, &keys, err, warnings) != ADV_OK;
@@ -232,8 +252,7 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
                            "`model` must be a name or an object, not %s", adv_json_type_name(value));
     }
     if (code != ADV_OK) return code;
-    if (overrides && json_object_size(overrides) > 0 &&
-        decode_keys_over(overrides, overrides_at, &keys, err) != ADV_OK)
+    if (has_overrides && decode_keys_over(overrides, overrides_at, &keys, err) != ADV_OK)
         members_wrong = true;
     adv_err unbuilt = adv_err_empty();
     code = adv_model_build(&keys, at, model, &unbuilt);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/maxtext/names.h"
 
 /* Containers are counted before parsing: a hostile document never reaches the recursive parser. */
 static int nesting_depth(const char *text, size_t length_bytes)
@@ -283,22 +284,52 @@ json_t *adv_json_array(const json_t *object, const char *at, const char *member,
     return found;
 }
 
-/* The name nearest to `given`, whatever its case; else one that begins like it. */
+/* What other tools call some members: MaxText and XPK first. */
+static const struct {
+    const char *theirs, *ours;
+} other_words[] = {{ADV_NAME_MAX_TARGET_LENGTH, "seq_len"},
+                   {"sequence_length", "seq_len"},
+                   {"context_length", "seq_len"},
+                   {ADV_NAME_NUM_SLICES, "slices"},
+                   {"tpu_type", "accelerator"}};
+
+static size_t shared_bytes(const char *a, const char *b)
+{
+    size_t shared = 0;
+    while (a[shared] && a[shared] == b[shared]) shared++;
+    return shared;
+}
+
+/* The name that begins like `given` the longest: one of them begins the other, or two thirds of `given`, six
+ * letters at the least, are alike; else NULL. */
+static const char *name_that_begins_like(const char *given, const char *const *names, int names_count)
+{
+    const char *best = NULL;
+    const size_t length = strlen(given);
+    size_t most = 2;
+    for (int i = 0; i < names_count; i++) {
+        const size_t shared = shared_bytes(given, names[i]);
+        const bool alike = shared == length || !names[i][shared] || (shared >= 6 && 3 * shared >= 2 * length);
+        if (shared <= most || !alike) continue;
+        best = names[i];
+        most = shared;
+    }
+    return best;
+}
+
+/* The name that other tools have for it, the one nearest to `given`, whatever its case, or one that begins
+ * like it; NULL: none. */
 static const char *nearest_name(const char *given, const char *const *names, int names_count)
 {
     char lower[ADV_LIMIT_NAME];
-    size_t length = 0;
-    for (; given[length] && length + 1 < sizeof lower; length++)
-        lower[length] =
-            given[length] >= 'A' && given[length] <= 'Z' ? (char)(given[length] - 'A' + 'a') : given[length];
-    lower[length] = '\0';
-    const char *nearest = adv_text_nearest(given, names, names_count);
-    if (!nearest) nearest = adv_text_nearest(lower, names, names_count);
-    for (int i = 0; i < names_count && !nearest && length >= 3; i++) {
-        const size_t name_length = strlen(names[i]), shorter = name_length < length ? name_length : length;
-        if (shorter >= 3 && strncmp(lower, names[i], shorter) == 0) nearest = names[i];
+    adv_text_lower(given, lower, sizeof lower);
+    for (size_t k = 0; k < sizeof other_words / sizeof other_words[0]; k++) {
+        if (strcmp(lower, other_words[k].theirs) != 0) continue;
+        for (int i = 0; i < names_count; i++)
+            if (strcmp(names[i], other_words[k].ours) == 0) return names[i];
     }
-    return nearest;
+    const char *nearest = adv_text_nearest(given, names, names_count);
+    return nearest ? nearest : name_that_begins_like(lower, names, names_count);
 }
 
 /* "did you mean `x`?", else the whole list when it is short, as far as it goes into a hint, else "". `given`

@@ -69,6 +69,11 @@ static void nearest_name_is_found_within_a_third_of_the_length(void **state)
     assert_string_equal(adv_text_nearest("llama3.1-70", names, 4), "llama3.1-70b");
     assert_string_equal(adv_text_nearest("gema3-27b", names, 4), "gemma3-27b");
     assert_null(adv_text_nearest("gpt", names, 4));
+    assert_string_equal(adv_text_nearest("GEMMA-3-27B", names, 4), "gemma3-27b");
+    char far[400]; /* longer than any name */
+    memset(far, 'G', sizeof far - 1);
+    far[sizeof far - 1] = '\0';
+    assert_null(adv_text_nearest(far, names, 4));
 }
 
 /* By hand: the divisors of 2880 that 64 divides are 64, 192, 320, 576, 960, 2880. */

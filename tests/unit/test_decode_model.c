@@ -57,6 +57,8 @@ static void a_catalog_name_gives_the_catalog_model(void **state)
     assert_string_equal(model.maxtext_name, "llama3.1-8b");
     assert_int_equal(decode("\"llama3.1-7b\""), ADV_E_INVALID);
     assert_true(has_finding(&err, "/model", "did you mean"));
+    assert_int_equal(decode("\"meta-llama/Llama-3.1-8B\""), ADV_E_INVALID); /* as its hub writes it */
+    assert_true(has_finding(&err, "/model", "did you mean `llama3.1-8b`?"));
     assert_int_equal(decode("17"), ADV_E_INVALID);
 }
 
@@ -86,6 +88,16 @@ static void all_missing_dims_are_reported_at_once(void **state)
         char pointer[ADV_LIMIT_POINTER];
         assert_true(has_finding(&err, adv_json_pointer(pointer, "/model", missing[i]), "required"));
     }
+}
+
+static void an_object_with_a_catalog_name_alone_is_told_how_to_write_it(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{\"name\": \"llama3.1-8b\"}"), ADV_E_INVALID);
+    assert_int_equal(err.count, 1);
+    assert_true(has_finding(&err, "/model", "write \"model\": \"llama3.1-8b\""));
+    assert_int_equal(decode("{\"name\": \"our own\"}"), ADV_E_INVALID); /* its dims are missing */
+    assert_true(has_finding(&err, "/model/base_emb_dim", "required"));
 }
 
 #define DENSE                                                                                                \
@@ -289,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_catalog_name_gives_the_catalog_model),
         cmocka_unit_test(maxtext_keys_give_the_same_model_as_the_name),
         cmocka_unit_test(all_missing_dims_are_reported_at_once),
+        cmocka_unit_test(an_object_with_a_catalog_name_alone_is_told_how_to_write_it),
         cmocka_unit_test(unknown_members_are_warnings_with_the_nearest_key),
         cmocka_unit_test(dims_that_do_not_go_together_are_refused_with_numbers),
         cmocka_unit_test(experts_without_a_block_name_are_mixtral),

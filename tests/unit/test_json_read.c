@@ -130,6 +130,31 @@ static void names_are_suggested_whatever_their_case_and_ending(void **state)
     }
 }
 
+static void members_are_suggested_by_their_beginning_and_by_other_tools_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hint;
+    } cases[] = {
+        {"{\"global_batch_siz\": 1}", "did you mean `global_batch_sequences`?"},
+        {"{\"max_target_length\": 1}", "did you mean `seq_len`?"},
+        {"{\"Sequence_Length\": 1}", "did you mean `seq_len`?"},
+        {"{\"seq_length\": 1}", "did you mean `seq_len`?"},
+        {"{\"num_slices\": 1}",
+         "known: `global_tokens` `global_batch_sequences` `seq_len`"}, /* no word here */
+        {"{\"global_rank\": 1}", "known: `global_tokens` `global_batch_sequences` `seq_len`"},
+    };
+    static const char *const names[] = {"global_tokens", "global_batch_sequences", "seq_len"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        adv_err err;
+        json_t *root = parse(cases[i].text, &err);
+        assert_false(adv_json_known_members(root, "", names, 3, &err));
+        assert_int_equal(err.count, 1);
+        assert_string_equal(err.findings[0].hint, cases[i].hint);
+        json_decref(root);
+    }
+}
+
 static void pointers_are_escaped_and_cut(void **state)
 {
     (void)state;
@@ -150,6 +175,7 @@ int main(void)
         cmocka_unit_test(refused_numbers_name_the_nearest_legal_value),
         cmocka_unit_test(unknown_members_name_the_nearest_known_one),
         cmocka_unit_test(names_are_suggested_whatever_their_case_and_ending),
+        cmocka_unit_test(members_are_suggested_by_their_beginning_and_by_other_tools_words),
         cmocka_unit_test(pointers_are_escaped_and_cut),
     };
     return run_group(tests);

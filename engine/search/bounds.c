@@ -46,25 +46,31 @@ static unsigned digit_of(const struct adv_bound *bound, int digit)
     return (unsigned)(bits >> 8 * digit) % DIGIT_VALUES;
 }
 
-/* Puts `from` into `to` by one digit. False: it is the same in all, and nothing was done. */
-static bool sort_by(int digit, const struct adv_bound *from, struct adv_bound *to, int count)
+/* Puts `from` into `to` by one digit, of which there are `counts`. */
+static void sort_by(int digit, const int counts[DIGIT_VALUES], const struct adv_bound *from,
+                    struct adv_bound *to, int count)
 {
-    int ends[DIGIT_VALUES] = {0};
-    for (int i = 0; i < count; i++) ends[digit_of(&from[i], digit)]++;
-    if (ends[digit_of(&from[0], digit)] == count) return false;
-    for (int value = 1; value < DIGIT_VALUES; value++) ends[value] += ends[value - 1];
-    for (int i = count - 1; i >= 0; i--) to[--ends[digit_of(&from[i], digit)]] = from[i];
-    return true;
+    int starts[DIGIT_VALUES] = {0};
+    for (int value = 1; value < DIGIT_VALUES; value++) starts[value] = starts[value - 1] + counts[value - 1];
+    for (int i = 0; i < count; i++) to[starts[digit_of(&from[i], digit)]++] = from[i];
 }
 
-void adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count)
+bool adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count,
+                    const struct adv_budget *budget)
 {
+    int counts[DIGITS][DIGIT_VALUES] = {{0}};
+    for (int i = 0; i < count; i++)
+        for (int digit = 0; digit < DIGITS; digit++) counts[digit][digit_of(&bounds[i], digit)]++;
     struct adv_bound *sorted = bounds, *other = scratch;
     for (int digit = 0; digit < DIGITS && count > 0; digit++) {
-        if (!sort_by(digit, sorted, other, count)) continue;
+        if (counts[digit][digit_of(&bounds[0], digit)] == count) continue; /* the same in all */
+        if (adv_budget_over(budget)) return false;
+        sort_by(digit, counts[digit], sorted, other, count);
         struct adv_bound *swap = sorted;
         sorted = other;
         other = swap;
     }
+    if (adv_budget_over(budget)) return false;
     if (sorted != bounds) memcpy(bounds, sorted, (size_t)count * sizeof *bounds);
+    return true;
 }

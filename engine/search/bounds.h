@@ -33,5 +33,6 @@ static inline double adv_bound_derived_least(const struct adv_bound *by, int ste
 }
 
 /* Radix sort by metric: stable, so that the order of equal families does not depend on the C library.
- * `scratch` is as long. */
-void adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count);
+ * `scratch` is as long. False: the budget is over; the bounds are in any order. */
+bool adv_bound_sort(struct adv_bound *bounds, struct adv_bound *scratch, int count,
+                    const struct adv_budget *budget);

@@ -315,6 +315,10 @@ int adv_run_derive(struct adv_search_run *run, int priced, double cutoff)
     int count = 0;
     for (int i = 0; i < priced; i++) run->bound_at[run->bounds[i].family] = i; /* they were sorted */
     for (int family = 0; family < run->space.families_count && run->derived_count > 0; family++) {
+        if (adv_budget_over_at(run->request->budget, family)) {
+            run->pricer.spent = true;
+            return count;
+        }
         if (run->bound_at[family] != ADV_RUN_DERIVED) continue;
         struct adv_bound bound = {.metric = derived_least(run, family), .family = family};
         if (!(bound.metric > cutoff)) bound = derive(run, family);

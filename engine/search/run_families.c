@@ -64,10 +64,17 @@ static void solve_smallest(struct adv_search_run *run, struct adv_plan *plan)
     keep(run, plan, &estimate);
 }
 
+/* `count` bounds from `first` on. */
+static void sort_bounds(struct adv_search_run *run, int first, int count)
+{
+    if (!adv_bound_sort(&run->bounds[first], run->scratch, count, run->request->budget))
+        run->pricer.spent = true;
+}
+
 static void solve_all_smallest(struct adv_search_run *run, int priced)
 {
     const int derived = adv_run_derive(run, priced, (double)INFINITY), count = priced + derived;
-    adv_bound_sort(&run->bounds[priced], run->scratch, derived);
+    sort_bounds(run, priced, derived);
     for (int i = 0; i < count; i++) {
         struct adv_plan plan;
         adv_space_plan(&run->space, &run->space.families[run->bounds[i].family], &plan);
@@ -224,8 +231,8 @@ static void solve_all(struct adv_search_run *run, int priced)
     solve_families(run, run->bounds, priced, ahead);
     const int derived = run->pricer.spent ? 0 : adv_run_derive(run, priced, run->cutoff);
     run->result->pruned += run->derived_count - derived;
-    adv_bound_sort(&run->bounds[priced], run->scratch, derived);
-    if (derived > 0) solve_families(run, &run->bounds[priced], derived, ahead);
+    sort_bounds(run, priced, derived);
+    if (derived > 0 && !run->pricer.spent) solve_families(run, &run->bounds[priced], derived, ahead);
     if (run->pricer.spent) run->complete = false;
     for (int i = 0; ahead && i < ADV_IN_ORDER_SLOTS; i++) adv_tape_free(&ahead[i].tape);
     free(ahead);
@@ -254,7 +261,7 @@ void adv_run_families(struct adv_search_run *run)
     }
     const int priced = adv_run_bound(run);
     if (priced == 0) return;
-    adv_bound_sort(run->bounds, run->scratch, priced);
+    sort_bounds(run, 0, priced);
     struct adv_plan plan;
     adv_space_plan(&run->space, &run->space.families[run->bounds[0].family], &plan);
     if (first && run->pricer.budget >= ADV_SETTLE_LEAST_BUDGET)

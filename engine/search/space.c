@@ -69,9 +69,8 @@ static bool walk_now(void *context, int item)
 }
 
 /* Brings the families of a part to those of the space. */
-static bool join_part(void *context, int item)
+static void bring_part(struct building *building, int item)
 {
-    struct building *building = context;
     struct adv_walked *part = &building->parts[item];
     const int start = building->starts[item], room = building->space->families_count - start;
     for (int i = 0; i < part->count && i < room; i++) {
@@ -80,28 +79,27 @@ static bool join_part(void *context, int item)
         if (family->bounded_by >= 0) family->bounded_by += start;
     }
     free(part->families);
-    return true;
+    part->families = NULL;
+}
+
+static bool join_part(void *context, int item)
+{
+    bring_part(context, item);
+    return !is_given_up(context);
 }
 
 static void join_ahead(void *context, int worker, int slot, int item)
 {
     (void)worker;
     (void)slot;
-    (void)join_part(context, item);
+    bring_part(context, item);
 }
 
 static bool take_joined(void *context, int slot, int item)
 {
-    (void)context;
     (void)slot;
     (void)item;
-    return true;
-}
-
-static bool never(void *context)
-{
-    (void)context;
-    return false;
+    return !is_given_up(context);
 }
 
 /* By two threads: the system gives the space its memory as it is written. */
@@ -113,8 +111,9 @@ static void join_families(struct building *building)
                                .work = join_ahead,
                                .take = take_joined,
                                .direct = join_part,
-                               .over = never};
+                               .over = is_given_up};
     adv_in_order_run(&job, budget ? budget->crew : NULL);
+    for (int i = 0; i < job.count; i++) free(building->parts[i].families);
 }
 
 /* Brings the parts together, in order. */
@@ -186,17 +185,18 @@ static bool begin(const struct adv_advise_request *request, const struct adv_con
 }
 
 /* Of families with pinned tiles those whose kernels all compile, unless there are none: then the pins are
- * taken at their word, and the answer warns. */
-static void prefer_what_compiles(struct adv_space *space, struct adv_arena *arena)
+ * taken at their word, and the answer warns. False: the budget is over. */
+static bool prefer_what_compiles(struct adv_space *space, struct adv_arena *arena)
 {
     int *places =
         space->tile_pins.any ? adv_arena_array(arena, (size_t)space->families_count, sizeof *places) : NULL;
     int kept = 0;
     for (int i = 0; places && i < space->families_count; i++) {
         struct adv_plan plan;
+        if (adv_budget_over_at(space->request->budget, i)) return false;
         places[i] = adv_space_plan(space, &space->families[i], &plan) ? kept++ : -1;
     }
-    if (kept == 0 || kept == space->families_count) return;
+    if (kept == 0 || kept == space->families_count) return true;
     for (int i = 0; i < space->families_count; i++) {
         struct adv_family *family = &space->families[i];
         if (family->bounded_by >= 0) family->bounded_by = places[family->bounded_by];
@@ -204,6 +204,7 @@ static void prefer_what_compiles(struct adv_space *space, struct adv_arena *aren
     }
     space->illegal += space->families_count - kept;
     space->families_count = kept;
+    return true;
 }
 
 adv_code adv_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,
@@ -218,7 +219,7 @@ adv_code adv_space_build(const struct adv_advise_request *request, const struct 
     code = adv_space_meshes(request, arena, &building->meshes);
     if (code == ADV_OK) walk_meshes(building, arena);
     if (code == ADV_OK) join(building, arena);
-    if (code == ADV_OK && !building->over) prefer_what_compiles(space, arena);
+    if (code == ADV_OK && !building->over) building->over = !prefer_what_compiles(space, arena);
     if (code == ADV_E_TIMEOUT || building->over) return adv_budget_refuse(err);
     if (code == ADV_OK && (space->families_count > 0 || space->left_out == 0)) return ADV_OK;
     const bool system_has_none = code == ADV_E_MEMORY || (building->most > 0 && !space->families);

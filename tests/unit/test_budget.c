@@ -63,6 +63,9 @@ static adv_code ask(enum adv_request_kind kind, const char *text, struct watch *
 #define MANY                                                                                                 \
     "{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"any\",\"chips\":512},"         \
     "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":720720000}}"
+#define PINNED                                                                                               \
+    "{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"any\",\"chips\":512},"         \
+    "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":720720000},\"pins\":{\"sa_block_q\":1024}}"
 #define NOTHING_FITS                                                                                         \
     "{\"model\":\"llama3.1-405b\",\"cluster\":{\"chip\":\"v5e\",\"topology\":\"4x4\",\"slices\":64},"        \
     "\"workload\":{\"seq_len\":131072,\"global_batch_sequences\":1024}}"
@@ -94,6 +97,7 @@ static const struct {
     {ADV_REQUEST_ADVISE, POD},
     {ADV_REQUEST_ADVISE, LARGE},
     {ADV_REQUEST_ADVISE, MANY},
+    {ADV_REQUEST_ADVISE, PINNED},
     {ADV_REQUEST_ADVISE, NOTHING_FITS},
     {ADV_REQUEST_ADVISE, SMALLEST},
     {ADV_REQUEST_SIMULATE, KERNEL("983040")},

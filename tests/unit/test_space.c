@@ -481,13 +481,40 @@ static void bounds_are_sorted_by_metric_and_equal_ones_stay_in_order(void **stat
     (void)state;
     static struct adv_bound bounds[BOUNDS], scratch[BOUNDS];
     draw_bounds(bounds);
-    adv_bound_sort(bounds, scratch, 0);
+    assert_true(adv_bound_sort(bounds, scratch, 0, NULL));
     assert_int_equal(bounds[0].family, 0);
-    adv_bound_sort(bounds, scratch, BOUNDS);
+    assert_true(adv_bound_sort(bounds, scratch, BOUNDS, NULL));
     for (int i = 1; i < BOUNDS; i++) {
         const struct adv_bound *a = &bounds[i - 1], *b = &bounds[i];
         assert_true(a->metric < b->metric || (a->metric == b->metric && a->family < b->family));
     }
+}
+
+static bool over_after_some(void *left)
+{
+    return (*(int *)left)-- <= 0;
+}
+
+static int by_family(const void *a, const void *b)
+{
+    return ((const struct adv_bound *)a)->family - ((const struct adv_bound *)b)->family;
+}
+
+static void a_sort_that_is_given_up_loses_no_bound(void **state)
+{
+    (void)state;
+    static struct adv_bound bounds[BOUNDS], scratch[BOUNDS];
+    bool sorted = false;
+    int given_up = 0;
+    for (; !sorted; given_up++) {
+        int left = given_up;
+        const struct adv_budget budget = {.over = over_after_some, .closure = &left};
+        draw_bounds(bounds);
+        sorted = adv_bound_sort(bounds, scratch, BOUNDS, &budget);
+        qsort(bounds, BOUNDS, sizeof *bounds, by_family);
+        for (int i = 0; i < BOUNDS; i++) assert_int_equal(bounds[i].family, i);
+    }
+    assert_in_range(given_up, 3, 20);
 }
 
 /* A run whose families without a forerunner are bounded by numbers that were drawn. */
@@ -501,6 +528,7 @@ static int bound_some(struct adv_search_run *run, struct fixture *fixture, struc
     int priced = 0;
     *run = (struct adv_search_run){.bounds = bounds, .least = least, .bound_at = bound_at};
     build(fixture, MOE_JOB, &run->space);
+    run->request = fixture->request;
     assert_in_range(run->space.families_count, 100, MOST);
     for (int i = 0; i < run->space.families_count; i++) {
         const int by = run->space.families[i].bounded_by;
@@ -573,6 +601,7 @@ int main(void)
         cmocka_unit_test(an_empty_space_names_the_rule_that_empties_it),
         cmocka_unit_test(the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs),
         cmocka_unit_test(bounds_are_sorted_by_metric_and_equal_ones_stay_in_order),
+        cmocka_unit_test(a_sort_that_is_given_up_loses_no_bound),
         cmocka_unit_test(derived_bounds_above_the_cutoff_are_left_out_and_no_others),
     };
     return run_group(tests);

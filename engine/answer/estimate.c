@@ -6,6 +6,7 @@
 #include "engine/answer/needs.h"
 #include "engine/cost/over_vmem.h"
 #include "engine/explain/whatif.h"
+#include "engine/hardware/mesh.h"
 #include "engine/json/decode_request.h"
 #include "engine/json/encode_estimate.h"
 #include "engine/json/encode_pictures.h"
@@ -81,6 +82,7 @@ static void warn_of_estimate(const struct adv_catalog *catalog, const struct adv
 {
     const struct adv_chip *chip = &input->cluster->chip;
     warn_of_count(estimate, warnings);
+    adv_mesh_report_split(input->cluster, input->plan, ADV_OK, warnings);
     adv_needs_warn(input->model, input->plan->family.seq_len, config, warnings);
     adv_over_vmem_report(ledger, chip, &input->plan->flags, ADV_OK, warnings);
     if (input->cluster->has_overrides)

@@ -306,6 +306,8 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     struct adv_mesh mesh;
     if (job->has_cluster && legal && adv_mesh_place(&job->cluster, &job->plan, &mesh, &job->errors) != ADV_OK)
         return;
+    if (job->has_cluster && legal)
+        adv_mesh_report_split(&job->cluster, &job->plan, ADV_E_ILLEGAL, &job->errors);
     if (!decoded && !legal) return;
     note_blocks(config, job);
     note_tiles(config, job);

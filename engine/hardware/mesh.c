@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/maxtext/names.h"
 
 /* Sizes of the physical axes and, while placing, what each logical axis took of them. */
 struct placing {
@@ -146,6 +147,14 @@ static bool place_all(const struct adv_cluster *cluster, const struct adv_plan *
     return true;
 }
 
+/* Whether JAX cuts any mesh from its own order of the slice's devices. */
+static bool takes_any_mesh(const struct adv_cluster *cluster)
+{
+    for (int i = 0; i < ADV_CHIP_ANY_MESH_SLICES_MAX; i++)
+        if (memcmp(cluster->chip.any_mesh_slices[i], cluster->dims, sizeof cluster->dims) == 0) return true;
+    return false;
+}
+
 /* The two axes of a device order made by hand; false where MaxText does not look at it. */
 static bool place_by_hand(const struct adv_cluster *cluster, const struct adv_plan *plan,
                           struct placing *placing)
@@ -213,7 +222,7 @@ static double placement_bytes_per_s(const struct adv_cluster *cluster,
 static void write_rings(const struct adv_cluster *cluster, const struct adv_plan *plan,
                         const struct placing *placing, struct adv_mesh *mesh)
 {
-    int inner[ADV_PHYSICAL_COUNT] = {1, 1, 1, 1}, users[ADV_PHYSICAL_COUNT] = {0};
+    int inner[ADV_PHYSICAL_COUNT] = {1, 1, 1, 1};
     memset(mesh, 0, sizeof *mesh);
     for (int axis = ADV_AXIS_COUNT - 1; axis >= 0; axis--) {
         struct adv_axis_placement *placement = &mesh->axes[axis];
@@ -230,11 +239,9 @@ static void write_rings(const struct adv_cluster *cluster, const struct adv_plan
                 .wraps = p != ADV_PHYSICAL_CORE && reaches_round && cluster->wraps[p],
             };
             inner[p] *= size;
-            users[p]++;
         }
         placement->bytes_per_s_per_device = placement_bytes_per_s(cluster, placement);
     }
-    for (int p = 0; p < ADV_PHYSICAL_COUNT; p++) mesh->split_axes_count += users[p] > 1;
 }
 
 static adv_code report_product(const struct adv_cluster *cluster, const struct adv_plan *plan,
@@ -270,10 +277,31 @@ adv_code adv_mesh_place(const struct adv_cluster *cluster, const struct adv_plan
     for (int p = 0; p < ADV_PHYSICAL_COUNT; p++) devices *= placing.whole[p];
     if (!positive || product != devices)
         return report_product(cluster, plan, devices, positive ? product : 0, err);
-    if (!place_by_hand(cluster, plan, &placing) && !place_all(cluster, plan, &placing, place_whole) &&
-        !place_all(cluster, plan, &placing, place_split))
+    const bool whole =
+        place_by_hand(cluster, plan, &placing) || place_all(cluster, plan, &placing, place_whole);
+    if (!whole && !place_all(cluster, plan, &placing, place_split))
         return adv_err_add(err, ADV_E_INTERNAL, "/config", NULL, "the mesh cannot be placed on %s",
                            cluster->topology);
     write_rings(cluster, plan, &placing, mesh);
+    mesh->needs_split = !whole && !takes_any_mesh(cluster);
     return ADV_OK;
+}
+
+void adv_mesh_report_split(const struct adv_cluster *cluster, const struct adv_plan *plan, adv_code code,
+                           adv_err *findings)
+{
+    struct adv_mesh mesh;
+    if (plan->family.allow_split_physical_axes || adv_mesh_place(cluster, plan, &mesh, NULL) != ADV_OK ||
+        !mesh.needs_split)
+        return;
+    char degrees[ADV_LIMIT_DETAIL / 2];
+    int ici[ADV_AXIS_COUNT];
+    for (int axis = 0; axis < ADV_AXIS_COUNT; axis++) ici[axis] = axis_size(plan, axis);
+    adv_plan_axes_text(ici, "all 1", degrees, sizeof degrees);
+    (void)adv_err_add_rule(
+        findings, code, "split-axes", "/config/" ADV_NAME_ALLOW_SPLIT_PHYSICAL_AXES,
+        "set it to true, or choose degrees that are products of whole axes of the slice",
+        "JAX refuses the mesh (%s) on a slice %s: its axes do not each cover whole axes of "
+        "the torus",
+        degrees, cluster->topology);
 }

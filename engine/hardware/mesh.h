@@ -12,9 +12,10 @@
  * to rings, and the longer one steps from block to block. As MaxText, which reshapes one list of devices,
  * this holds where the shorter axis comes later in the mesh order; otherwise the longer one gets whole rows.
  *
- * Published runs used shapes that need a split without saying so; hence a split is made even where
- * allow_split_physical_axes is off, and mesh.split_axes_count tells. Does not know what is communicated.
- * Pure, allocation-free, deterministic, thread safe.
+ * JAX refuses axes that need a split where allow_split_physical_axes is off; here they are placed all the
+ * same, and mesh.needs_split tells. For the smallest slices JAX has orders of their devices made by hand,
+ * which every mesh is cut from: there it refuses none. Does not know what is communicated. Pure,
+ * allocation-free, deterministic, thread safe.
  */
 #pragma once
 
@@ -51,7 +52,7 @@ struct adv_axis_placement {
 
 struct adv_mesh {
     struct adv_axis_placement axes[ADV_AXIS_COUNT]; /* ICI part */
-    int split_axes_count;                           /* physical axes shared by several logical ones */
+    bool needs_split;                               /* JAX refuses it without allow_split_physical_axes */
 };
 
 /* Places plan->ici on the slice; axes that are not in MaxText's mesh_axes (sequence) are ignored, as MaxText
@@ -59,3 +60,9 @@ struct adv_mesh {
  * which degree would be. Every other factorisation can be placed. */
 ADV_MUST_CHECK adv_code adv_mesh_place(const struct adv_cluster *cluster, const struct adv_plan *plan,
                                        struct adv_mesh *mesh, adv_err *err);
+
+/* Adds the finding "split-axes" with `code` where JAX refuses the plan's mesh on this slice: an axis is no
+ * product of whole physical axes, and allow_split_physical_axes is off. A mesh that cannot be placed is not
+ * its business. */
+void adv_mesh_report_split(const struct adv_cluster *cluster, const struct adv_plan *plan, adv_code code,
+                           adv_err *findings);

@@ -103,6 +103,22 @@ static void decode_nodes(const struct adv_catalog_file *file, const json_t *row,
     nodes->splits_hosts = splits_hosts;
 }
 
+/* Shapes of slices, "2x2x1" or "2x4". */
+static void decode_any_mesh_slices(const struct adv_catalog_file *file, const json_t *row, const char *at,
+                                   int slices[ADV_CHIP_ANY_MESH_SLICES_MAX][3])
+{
+    const json_t *list = sourced(file, row, at, "any_mesh_slices");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *shape = json_string_value(json_array_get(list, i));
+        const int axes = shape && strchr(shape, 'x') != strrchr(shape, 'x') ? 3 : 2;
+        if (i >= ADV_CHIP_ANY_MESH_SLICES_MAX || !shape || !adv_cluster_parse_shape(shape, axes, slices[i])) {
+            ADV_REFUSE(file->err, ADV_AT(at, "any_mesh_slices"), NULL, "must list at most %d shapes",
+                       ADV_CHIP_ANY_MESH_SLICES_MAX);
+            return;
+        }
+    }
+}
+
 /* [value, source, confidence, note?] */
 static void decode_field(const struct adv_catalog_file *file, const json_t *fields, const char *at,
                          const struct field *field, struct adv_catalog_chip *chip)
@@ -143,6 +159,7 @@ static void decode_chip(const struct adv_catalog_file *file, const json_t *row, 
     const json_t *fields = adv_json_object(row, at, "fields", ADV_JSON_REQUIRED, file->err);
     for (size_t i = 0; fields && i < sizeof chip_fields / sizeof chip_fields[0]; i++)
         decode_field(file, fields, ADV_AT(at, "fields"), &chip_fields[i], chip);
+    decode_any_mesh_slices(file, row, at, chip->chip.any_mesh_slices);
     decode_nodes(file, row, at, name, &chip->chip.nodes);
     decode_recipe(file, row, at, &chip->chip.recipe);
     chip->chip.pcie_published_bytes_per_s_per_chip = chip->chip.pcie_bytes_per_s_per_chip;

@@ -19,6 +19,7 @@
 #include "engine/base/units.h"
 #include "engine/cost/fit.h"
 #include "engine/cost/scratch.h"
+#include "engine/hardware/mesh.h"
 #include "engine/maxtext/names.h"
 #include "engine/rank/rank.h"
 #include "engine/search/space_batch.h"
@@ -298,6 +299,10 @@ static adv_code price_baseline(struct adv_search_run *run, adv_err *err)
     if (!request->has_baseline) return ADV_OK;
     run->ledger = adv_arena_alloc(run->arena, sizeof *run->ledger);
     if (!run->ledger) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
+    adv_err split = adv_err_empty();
+    adv_mesh_report_split(&request->cluster, &request->baseline, ADV_E_ILLEGAL, &split);
+    adv_err_merge(err, &split, "/baseline"); /* it runs nowhere, so it is nothing to compare with */
+    if (split.count > 0) return ADV_E_ILLEGAL;
     result->baseline.plan = request->baseline;
     struct adv_estimate_input input = {&request->model, &request->cluster, run->pricer.constants,
                                        &request->baseline, ADV_FLOPS_CAUSAL_HALF};

@@ -75,7 +75,7 @@ static bool place(struct walk *walk)
 {
     if (walk->placed) return true;
     walk->placed = adv_mesh_place(&walk->request->cluster, &walk->plan, &walk->mesh, NULL) == ADV_OK;
-    walk->family.split_axes = walk->placed && walk->mesh.split_axes_count > 0;
+    walk->family.split_axes = walk->placed && walk->mesh.needs_split;
     if (walk->placed)
         walk->stage_group = adv_group_of(&walk->request->cluster, &walk->mesh, 1u << ADV_AXIS_STAGE);
     return walk->placed;

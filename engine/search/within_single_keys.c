@@ -281,7 +281,7 @@ static void offer(struct walk *walk, const struct adv_plan *plan, int keys_left)
         !plan->family.allow_split_physical_axes) {
         struct adv_mesh mesh;
         if (adv_mesh_place(cluster, plan, &mesh, NULL) != ADV_OK) return;
-        split.family.allow_split_physical_axes = mesh.split_axes_count > 0;
+        split.family.allow_split_physical_axes = mesh.needs_split;
         if (split.family.allow_split_physical_axes && keys_left == 0) return; /* that is one key more */
     }
     walk->found(walk->context, &split);

@@ -59,6 +59,10 @@ struct adv_chip_nodes {
     int xpk_chips;                /* of XPK's smallest type */
 };
 
+/* For a few small slices JAX has an order of the devices that it cuts into any mesh. From `any_mesh_slices`.
+ */
+enum { ADV_CHIP_ANY_MESH_SLICES_MAX = 4 };
+
 struct adv_chip {
     char name[ADV_LIMIT_NAME];  /* "tpu7x" */
     char title[ADV_LIMIT_NAME]; /* "TPU7x (Ironwood)" */
@@ -68,6 +72,7 @@ struct adv_chip {
 #define ADV_CHIP_MEMBER(name, unit, what) double name;
     ADV_CHIP_FIELDS(ADV_CHIP_MEMBER)
 #undef ADV_CHIP_MEMBER
+    int any_mesh_slices[ADV_CHIP_ANY_MESH_SLICES_MAX][3]; /* chips along x, y, z; zeros after the last */
     struct adv_chip_nodes nodes;
     struct adv_chip_recipe recipe;
     struct adv_flags ignored_flags;             /* what the request's libtpu ignores: ADV_FLAG_IGNORED… */

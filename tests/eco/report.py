@@ -6,7 +6,7 @@ import sys
 
 from eco import OUT
 
-PARTS = ['configurations', 'clusters', 'hugging_face', 'recipes', 'validators']
+PARTS = ['configurations', 'clusters', 'hugging_face', 'recipes', 'validators', 'meshes']
 
 print('# What the real tools say\n')
 print('Written by `make eco-test`, which installs them in an environment of its own: ' + sys.argv[1] + '.\n')

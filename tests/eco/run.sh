@@ -43,6 +43,7 @@ failed=0
 "$ECO_MAXTEXT" tests/eco/hugging_face.py || failed=1
 "$ECO_MAXTEXT" tests/eco/recipes.py || failed=1
 "$ECO_MAXTEXT" tests/eco/validators.py ${1:+"$1"} || failed=1
+"$ECO_MAXTEXT" tests/eco/meshes.py ${1:+"$1"} || failed=1
 "$ECO_MAXTEXT" tests/eco/configurations.py || failed=1
 
 version() { "$1" -c "import importlib.metadata as m; print(m.version('$2'))"; }

@@ -122,6 +122,9 @@ static json_t *request_of(const json_t *row)
     json_t *workload = json_object();
     json_object_set(workload, "seq_len", json_object_get(config, "max_target_length"));
     if (quantization) json_object_set_new(workload, "quantization", json_string(quantization));
+    /* Where JAX refuses the mesh on the slice that is told, the run had the key or another slice. */
+    if (!json_object_get(config, "allow_split_physical_axes"))
+        json_object_set_new(config, "allow_split_physical_axes", json_true());
     json_t *root = json_object();
     json_object_set(root, "model", json_object_get(published, "model"));
     json_object_set(root, "cluster", json_object_get(published, "cluster"));

@@ -84,7 +84,7 @@ static void enumerate(struct oracle *oracle, int sequences)
                     plan.family.gradient_accumulation_steps = steps;
                     plan.family.per_device_batch_size = (double)sequences / steps / devices;
                     assert_int_equal(adv_mesh_place(cluster, &plan, &mesh, NULL), ADV_OK);
-                    plan.family.allow_split_physical_axes = mesh.split_axes_count > 0;
+                    plan.family.allow_split_physical_axes = mesh.needs_split;
                     over_gathers(oracle, &plan);
                 }
             }

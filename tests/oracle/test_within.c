@@ -106,7 +106,7 @@ static double brute(int job, const json_t *changed)
         adv_rank_fits(&estimate, adv_rank_memory_frac(&estimate)) &&
         adv_plan_global_batch(&request.plan, &request.cluster) == jobs[job].sequences &&
         adv_mesh_place(&request.cluster, &request.plan, &mesh, NULL) == ADV_OK &&
-        (mesh.split_axes_count == 0 || request.plan.family.allow_split_physical_axes))
+        (!mesh.needs_split || request.plan.family.allow_split_physical_axes))
         metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
     adv_arena_free(&arena);
     json_decref(root);

@@ -345,10 +345,10 @@ static void no_advice_and_no_search_puts_window_layers_under_a_ring(void **state
     static struct run run;
     static const char *const searches[] = {"{}", "{\"max_changes\":2}", "{\"max_changes\":1,\"top_k\":50}"};
     json_t *request =
-        json_pack("{s:s, s:{s:s, s:s}, s:{s:f, s:i, s:i, s:i, s:b, s:s}}", "model", "gemma3-27b", "cluster",
-                  "chip", "v6e", "topology", "16x16", "config", "per_device_batch_size", 0.5,
+        json_pack("{s:s, s:{s:s, s:s}, s:{s:f, s:i, s:i, s:i, s:b, s:b, s:s}}", "model", "gemma3-27b",
+                  "cluster", "chip", "v6e", "topology", "16x16", "config", "per_device_batch_size", 0.5,
                   "max_target_length", 32768, "ici_context_parallelism", 2, "ici_fsdp_parallelism", 128,
-                  "use_tokamax_splash", 1, "remat_policy", "full");
+                  "use_tokamax_splash", 1, "allow_split_physical_axes", 1, "remat_policy", "full");
     assert_true(decode(&run, request));
     estimate(&run, true);
     assert_true(run.advice.count > 0);

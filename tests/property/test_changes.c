@@ -22,7 +22,7 @@ static const struct {
     {"gemma3-12b", "{\"chip\":\"v6e\",\"topology\":\"4x4\"}",
      "{\"ici_fsdp_parallelism\":8,\"ici_tensor_parallelism\":2,\"remat_policy\":\"custom\",\"mlpwi_0\":"
      "\"offload\",\"max_target_length\":8192,\"per_device_batch_size\":1,\"local_sa_block_kv\":512,"
-     "\"attention\":\"flash\",\"optimizer_memory_host_offload\":true}",
+     "\"attention\":\"flash\",\"optimizer_memory_host_offload\":true,\"allow_split_physical_axes\":true}",
      "{\"seq_len\":8192,\"per_device_batch_size\":1}"},
     {"gemma3-12b", "{\"chip\":\"v5p\",\"topology\":\"2x4x4\"}",
      "{\"ici_fsdp_parallelism\":32,\"remat_policy\":\"full\",\"max_target_length\":16384,"

@@ -326,7 +326,11 @@ static void one_mistake_is_one_error(void **state)
         /* tensor takes what is left: 0.25 sequences a device are a whole one on 4 devices */
         {"{\"config\":{\"per_device_batch_size\":0.25,\"ici_tensor_parallelism\":-1,"
          "\"ici_fsdp_parallelism\":4}}",
-         NULL, 0}};
+         NULL, 0},
+        /* 16 is no product of whole axes of 8x8x8 */
+        {"{\"cluster\":{\"chip\":\"v5p\",\"topology\":\"8x8x8\"},\"config\":{\"per_device_batch_size\":2,"
+         "\"max_target_length\":2048,\"ici_fsdp_parallelism\":-1,\"ici_tensor_parallelism\":16}}",
+         "/config/allow_split_physical_axes", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *answer = lint_text(cases[i].text);
         assert_non_null(answer);

@@ -1,4 +1,8 @@
 #include "tests/unit/check.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
 #include "tests/unit/machine.h"
 
 /* "x4 core2" of one logical axis; a part of an axis is "x2/8", its outer part "x4/8:2". */
@@ -38,7 +42,7 @@ static void expect_placements(const struct expected *rows, size_t count)
         struct adv_mesh mesh = machine_place(&cluster, &plan);
         assert_string_equal(placed(&mesh, row->axis_a), row->placed_a);
         assert_string_equal(placed(&mesh, row->axis_b), row->placed_b);
-        assert_int_equal(mesh.split_axes_count, row->splits);
+        assert_int_equal(mesh.needs_split, row->splits > 0);
     }
 }
 
@@ -85,6 +89,47 @@ static void what_needs_a_split_is_split_and_marked(void **state)
         {"v5p", {4, 4, 4}, ADV_AXIS_CONTEXT, 32, "x2/4:2 y4 z4", ADV_AXIS_ULYSSES, 2, "x2/4", 1},
     };
     expect_placements(rows, sizeof rows / sizeof rows[0]);
+}
+
+/* JAX's own create_device_mesh said so, tests/eco/meshes.py. */
+static void what_jax_refuses_needs_a_split_and_nothing_else(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int axis;
+    } axes[] = {{"data", ADV_AXIS_DATA},
+                {"fsdp", ADV_AXIS_FSDP},
+                {"fsdp_transpose", ADV_AXIS_FSDP_TRANSPOSE},
+                {"context", ADV_AXIS_CONTEXT},
+                {"tensor", ADV_AXIS_TENSOR}};
+    json_t *root = json_load_file("tests/data/jax_meshes.json", 0, NULL);
+    const json_t *rows = json_object_get(root, "meshes");
+    int refused_count = 0;
+    assert_true(json_array_size(rows) > 300);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const bool refused = json_is_true(json_object_get(row, "refused"));
+        int dims[3] = {1, 1, 1};
+        (void)sscanf(json_string_value(json_object_get(row, "topology")), "%dx%dx%d", &dims[0], &dims[1],
+                     &dims[2]);
+        struct adv_cluster cluster =
+            machine(json_string_value(json_object_get(row, "chip")), dims[0], dims[1], dims[2]);
+        struct adv_plan plan = machine_plan(ADV_AXIS_COUNT);
+        for (size_t a = 0; a < sizeof axes / sizeof *axes; a++) {
+            const json_t *size = json_object_get(row, axes[a].name);
+            if (size) plan.family.ici[axes[a].axis] = (short)json_integer_value(size);
+        }
+        adv_err found = adv_err_empty();
+        adv_mesh_report_split(&cluster, &plan, ADV_E_ILLEGAL, &found);
+        if (refused != (found.count == 1)) fail_msg("row %zu: JAX %s it", i, refused ? "refuses" : "takes");
+        plan.family.allow_split_physical_axes = true;
+        adv_mesh_report_split(&cluster, &plan, ADV_E_ILLEGAL, &found);
+        assert_int_equal(found.count, refused);
+        refused_count += refused;
+    }
+    assert_in_range(refused_count, 50, json_array_size(rows) - 50);
+    json_decref(root);
 }
 
 static void splits_stay_on_axes_already_split(void **state)
@@ -138,7 +183,7 @@ static void three_axes_of_a_large_mesh_share_one_axis(void **state)
     assert_string_equal(placed(&mesh, ADV_AXIS_FSDP_TRANSPOSE), "core2");
     assert_string_equal(placed(&mesh, ADV_AXIS_FSDP), "x8 y8 z4/8");
     assert_string_equal(placed(&mesh, ADV_AXIS_DATA), "z2/8:4");
-    assert_int_equal(mesh.split_axes_count, 1);
+    assert_true(mesh.needs_split);
 }
 
 static void a_part_of_a_ring_has_half_its_bandwidth(void **state)
@@ -261,6 +306,7 @@ int main(void)
         cmocka_unit_test(whole_axes_are_taken_as_jax_takes_them),
         cmocka_unit_test(the_core_pair_wins_among_equal_combinations),
         cmocka_unit_test(what_needs_a_split_is_split_and_marked),
+        cmocka_unit_test(what_jax_refuses_needs_a_split_and_nothing_else),
         cmocka_unit_test(splits_stay_on_axes_already_split),
         cmocka_unit_test(the_core_pair_wins_among_equal_splits_too),
         cmocka_unit_test(tp2_takes_the_cores_and_cp2_then_is_a_line),

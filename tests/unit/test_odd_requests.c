@@ -8,7 +8,10 @@
 
 #define TPU7X "\"cluster\":{\"accelerator\":\"tpu7x-128\"}"
 #define BATCH "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256}"
-#define JOB   "\"model\":\"llama3.1-70b\"," TPU7X "," BATCH
+#define SPLIT                                                                                                \
+    "\"baseline\":{\"config\":{\"per_device_batch_size\":2,\"max_target_length\":8192,"                      \
+    "\"ici_fsdp_parallelism\":32,\"ici_context_parallelism\":2,\"ici_tensor_parallelism\":2"
+#define JOB "\"model\":\"llama3.1-70b\"," TPU7X "," BATCH
 
 /* Texts that must be in the answer (or in the problem document, for a refused request); `also` may be NULL.
  */
@@ -35,6 +38,9 @@ static const struct {
     {"{" JOB ",\"baseline\":{\"config\":{\"per_device_batch_size\":2,\"max_target_length\":8192,"
      "\"base_num_decoder_layers\":80}}}",
      false, "gain_from_baseline_frac", NULL},
+    {"{" JOB "," SPLIT "}}}", true, "JAX refuses the mesh (fsdp 32 x context 2 x tensor 2) on a slice 4x4x4",
+     "/baseline/config/allow_split_physical_axes"},
+    {"{" JOB "," SPLIT ",\"allow_split_physical_axes\":true}}}", false, "gain_from_baseline_frac", NULL},
     {"{" JOB ",\"search\":{\"max_changes\":2}}", true, "baseline", "/search/max_changes"},
     {"{\"model\":\"llama3.1-70b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":0.3}}",
      false, "x 128 devices are 38.4, not a whole number", "it works with per_device_batch_size=0.296875,"},

@@ -132,7 +132,7 @@ static void splitting_physical_axes_is_asked_for_exactly_where_the_mesh_needs_it
         struct adv_mesh mesh;
         adv_space_plan(&space, &space.families[i], &plan);
         assert_int_equal(adv_mesh_place(&fixture.request->cluster, &plan, &mesh, NULL), ADV_OK);
-        assert_int_equal(plan.family.allow_split_physical_axes, mesh.split_axes_count > 0);
+        assert_int_equal(plan.family.allow_split_physical_axes, mesh.needs_split);
         split += plan.family.allow_split_physical_axes;
         legal++;
     }

@@ -65,6 +65,15 @@ static const char *row_format(const struct adv_measurement *row)
     return row->format;
 }
 
+/* The year whose software ran. */
+static const char *row_year(const struct adv_measurement *row)
+{
+    static const char *const years[] = {"2023", "2024", "2025", "2026"};
+    const int last = (int)(sizeof years / sizeof *years) - 1;
+    const double date = row->plan.family.software_date;
+    return isnan(date) ? "unknown" : years[(int)fmin(fmax(date - 2023.0, 0.0), last)];
+}
+
 /* One line for each distinct value of `key`, in order of first appearance. */
 static void groups(FILE *out, const char *what, const struct fit *fit, const double *left_out,
                    const char *(*key)(const struct adv_measurement *))
@@ -156,6 +165,7 @@ void report_write(FILE *out, const struct fit *fit, const double *left_out, cons
     groups(out, "chip", fit, left_out, row_chip);
     groups(out, "model", fit, left_out, row_family);
     groups(out, "format", fit, left_out, row_format);
+    groups(out, "year of the result", fit, left_out, row_year);
     worst(out, fit, left_out, accounts);
     (void)fprintf(
         out,

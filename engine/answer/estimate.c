@@ -1,3 +1,4 @@
+#include "engine/cost/context.h"
 #include "engine/answer/estimate.h"
 
 #include <stdio.h>
@@ -76,13 +77,16 @@ static void warn_of_count(const struct adv_estimate *estimate, adv_err *warnings
 }
 
 /* Warnings that only the numbers show. */
-static void warn_of_estimate(const struct adv_catalog *catalog, const struct adv_estimate_input *input,
-                             const struct adv_config *config, const struct adv_estimate *estimate,
-                             const struct adv_ledger *ledger, adv_err *warnings)
+static void warn_of_estimate(const struct adv_catalog *catalog, const struct adv_software *software,
+                             const struct adv_estimate_input *input, const struct adv_config *config,
+                             const struct adv_estimate *estimate, const struct adv_ledger *ledger,
+                             adv_err *warnings)
 {
     const struct adv_chip *chip = &input->cluster->chip;
     warn_of_count(estimate, warnings);
     adv_mesh_report_split(input->cluster, input->plan, ADV_OK, warnings);
+    adv_software_warn_gathers(catalog, software, &input->plan->flags, chip->name,
+                              adv_cost_gather_axes(input->cluster, input->plan), "/xla_flags", warnings);
     adv_needs_warn(input->model, input->plan->family.seq_len, config, warnings);
     adv_over_vmem_report(ledger, chip, &input->plan->flags, ADV_OK, warnings);
     if (input->cluster->has_overrides)
@@ -207,7 +211,7 @@ adv_code adv_tell_estimate(const struct adv_teller *teller, const struct adv_pla
     repeat_job_warnings(request, told->config, warnings);
     code = read_again(teller, told->config, &scratch, warnings);
     adv_arena_free(&scratch);
-    warn_of_estimate(teller->catalog, &input, told->config, estimate, ledger, warnings);
+    warn_of_estimate(teller->catalog, &request->software, &input, told->config, estimate, ledger, warnings);
     return code;
 }
 
@@ -247,7 +251,8 @@ adv_code adv_answer_estimate(struct adv_answer_job *job)
                                              &request->plan, request->flops_convention};
     code = adv_estimate_plan(&input, estimate, ledger, job->err);
     if (code != ADV_OK) return code;
-    warn_of_estimate(job->catalog, &input, &request->config, estimate, ledger, job->warnings);
+    warn_of_estimate(job->catalog, &request->software, &input, &request->config, estimate, ledger,
+                     job->warnings);
     code = adv_reread_open(reread, job->catalog, &request->model,
                            json_string_value(json_object_get(job->root, "model")), &request->cluster,
                            &request->config, arena, job->err);

@@ -23,8 +23,10 @@ struct adv_catalog_ignored {
     const char *flag;         /* without dashes */
     const char *const *chips; /* on which */
     int chips_count;
-    const char *unless; /* "name=value": beside this one it does what it says; NULL: never */
-    const char *what;   /* what the compiled program has instead, for people */
+    /* "name=value": beside these it does what it says over two and over three torus axes, and over one by
+     * itself; NULL: never */
+    const char *unless[2];
+    const char *what; /* what the compiled program has instead, for people */
 };
 
 struct adv_catalog_libtpu {

@@ -38,13 +38,16 @@ static signed char said(signed char flag, signed char ignored)
 /* Chips that offload by default (tpu7x) do unless a flag turns it off, others where a flag turns it on.
  * Gradients are scattered by reduce-scatters or by all-reduces of which each device keeps its part: either
  * flag will do, if the compiler does not ignore it on the chip. Elsewhere than on tpu7x no published step
- * offloads gathers: that counts as fusion. A chip without SparseCores has nothing to offload to.
+ * offloads gathers: that counts as fusion, where the flags that gathers over several torus axes need are set.
+ * A chip without SparseCores has nothing to offload to.
  */
 static void init_exposure(struct adv_cost *cost)
 {
     const struct adv_flags *flags = &cost->plan->flags, *ignored = &cost->chip->ignored_flags;
     const struct adv_constants *c = cost->constants;
-    const signed char gather = said(flags->sc_all_gather, ignored->sc_all_gather);
+    const bool alone = ignored->sc_all_gather == ADV_FLAG_IGNORED_ALONE &&
+                       adv_flags_lack_axes(flags, cost->dense_group.links.axes);
+    const signed char gather = alone ? -1 : said(flags->sc_all_gather, ignored->sc_all_gather);
     const signed char scatter = said(flags->sc_reduce_scatter, ignored->sc_reduce_scatter);
     const signed char reduce = said(flags->sc_all_reduce, ignored->sc_all_reduce);
     bool by_default = cost->chip->offloads_collectives, can = cost->chip->sparsecores_per_chip > 0;
@@ -97,16 +100,31 @@ static void init_degrees(struct adv_cost *cost)
     cost->passes = (double)cost->microbatches * plan->family.gradient_accumulation_steps;
 }
 
+/* The axes that dense weights are sharded over. */
+static unsigned sharding_axes(const struct adv_plan *plan)
+{
+    const unsigned fsdp = AXIS(FSDP) | AXIS(FSDP_TRANSPOSE) | AXIS(CONTEXT) | AXIS(ULYSSES);
+    return plan->family.rule == ADV_RULE_EP_AS_DP ? fsdp : fsdp | AXIS(EXPERT);
+}
+
+int adv_cost_gather_axes(const struct adv_cluster *cluster, const struct adv_plan *plan)
+{
+    struct adv_mesh mesh;
+    if (adv_mesh_place(cluster, plan, &mesh, NULL) != ADV_OK) return 0;
+    const struct adv_group group = adv_group_of(cluster, &mesh, sharding_axes(plan));
+    return group.devices > 1 ? group.links.axes : 0;
+}
+
 static void init_groups(struct adv_cost *cost)
 {
     const struct adv_cluster *cluster = cost->cluster;
     const struct adv_mesh *mesh = cost->mesh;
     unsigned fsdp = AXIS(FSDP) | AXIS(FSDP_TRANSPOSE) | AXIS(CONTEXT) | AXIS(ULYSSES);
-    unsigned expert = cost->plan->family.rule == ADV_RULE_EP_AS_DP ? 0u : AXIS(EXPERT);
+    const unsigned dense = sharding_axes(cost->plan);
     unsigned kept = cost->width_shards > 1 ? AXIS(FSDP_TRANSPOSE) : 0u;
     unsigned routed = cost->plan->family.rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp;
-    cost->dense_group = adv_group_of(cluster, mesh, fsdp | expert);
-    cost->feed_forward_group = adv_group_of(cluster, mesh, (fsdp | expert) & ~kept);
+    cost->dense_group = adv_group_of(cluster, mesh, dense);
+    cost->feed_forward_group = adv_group_of(cluster, mesh, dense & ~kept);
     cost->expert_group = adv_group_of(cluster, mesh, cost->expert_width_shards > 1 ? routed & ~kept : routed);
     cost->tensor_group = adv_group_of(cluster, mesh, AXIS(TENSOR) | AXIS(TENSOR_SEQUENCE));
     cost->transpose_group = adv_group_of(cluster, mesh, AXIS(FSDP_TRANSPOSE));

@@ -89,6 +89,11 @@ static inline bool adv_cost_keeps_either(const struct adv_cost *cost, enum adv_t
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,
                    bool same_mesh);
 
+/* How many torus axes the gathers of dense weights span; 0: nothing is gathered, or the mesh cannot be
+ * placed.
+ */
+int adv_cost_gather_axes(const struct adv_cluster *cluster, const struct adv_plan *plan);
+
 /* Makes `plan`, one of the family that `cost` was filled for, the one that is priced. It must stay where it
  * is.
  */

@@ -46,12 +46,6 @@ static bool put_change(struct adv_advice *advice, const char *key, const char *v
     return true;
 }
 
-/* Beside offload of gathers where the compiler offloads those over one torus axis alone. */
-static const char *const for_several_axes[] = {
-    "xla_tpu_enable_sparse_core_collective_offload_2d_all_gather",
-    "xla_tpu_enable_sparse_core_collective_offload_3d_all_gather",
-};
-
 /* False: no keys turn the configuration into `changed`. */
 static bool write_changes(struct adv_review *review, const struct adv_plan *changed,
                           struct adv_advice *advice)
@@ -66,10 +60,6 @@ static bool write_changes(struct adv_review *review, const struct adv_plan *chan
     for (int i = 0; i < found.count && exact; i++) exact = put_change(advice, keys[i].key, keys[i].to_json);
     const int count = adv_flags_changes(&review->plan->flags, &changed->flags, flags);
     for (int i = 0; i < count && exact; i++) exact = put_change(advice, flags[i].name, flags[i].to);
-    const bool gathers = review->plan->flags.sc_all_gather != 1 && changed->flags.sc_all_gather == 1;
-    if (gathers && review->input->cluster->chip.ignored_flags.sc_all_gather == ADV_FLAG_IGNORED_ALONE)
-        for (size_t i = 0; i < sizeof for_several_axes / sizeof *for_several_axes && exact; i++)
-            exact = put_change(advice, for_several_axes[i], "true");
     if (!exact) advice->changes_count = 0;
     return exact;
 }

@@ -173,6 +173,8 @@ static bool set_offload(const struct adv_flags *ignored, struct adv_flags *flags
         any = true;
     }
     if (ignored->sc_all_gather != ADV_FLAG_IGNORED) flags->async_all_gather = 1;
+    if (ignored->sc_all_gather == ADV_FLAG_IGNORED_ALONE)
+        flags->sc_2d_all_gather = flags->sc_3d_all_gather = 1;
     return any;
 }
 

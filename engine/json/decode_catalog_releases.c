@@ -43,7 +43,10 @@ static bool decode_ignored(const struct adv_catalog_file *file, json_t *list,
                         &unless, "what", &row->what) != 0)
             return false;
         ADV_CATALOG_KEEP(file, &row->flag, &row->what);
-        if (json_is_string(unless)) row->unless = adv_catalog_keep(file, json_string_value(unless));
+        const size_t several = sizeof row->unless / sizeof *row->unless;
+        if (!json_is_null(unless) && json_array_size(unless) != several) return false;
+        for (size_t i = 0; i < several && !json_is_null(unless); i++)
+            row->unless[i] = adv_catalog_keep(file, json_string_value(json_array_get(unless, i)));
         row->chips = adv_catalog_keep_list(file, chips, file->at, &row->chips_count);
     }
     return true;

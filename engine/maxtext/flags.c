@@ -15,6 +15,8 @@ static const struct {
     size_t offset;
 } switches[] = {
     {NAMED("xla_tpu_enable_sparse_core_collective_offload_all_gather"), AT(sc_all_gather)},
+    {NAMED("xla_tpu_enable_sparse_core_collective_offload_2d_all_gather"), AT(sc_2d_all_gather)},
+    {NAMED("xla_tpu_enable_sparse_core_collective_offload_3d_all_gather"), AT(sc_3d_all_gather)},
     {NAMED("xla_tpu_enable_sparse_core_collective_offload_reduce_scatter"), AT(sc_reduce_scatter)},
     {NAMED("xla_tpu_enable_sparse_core_collective_offload_all_reduce"), AT(sc_all_reduce)},
     {NAMED("xla_enable_async_all_gather"), AT(async_all_gather)},
@@ -37,7 +39,6 @@ static const struct {
 } bundles[] = {
     {AT(sc_all_gather), "IRONWOOD_SPARSECORE"},
     {AT(sc_all_gather), "ENABLE_SPARSECORE_OFFLOADING_FOR_ALL_GATHER"},
-    {AT(sc_all_gather), "SPARSECORE_OFFLOADING_OVER_SEVERAL_AXES"},
     {AT(sc_reduce_scatter), "ENABLE_SPARSECORE_OFFLOADING_FOR_REDUCE_SCATTER"},
     {AT(sc_all_reduce), "ENABLE_SPARSECORE_OFFLOADING_FOR_ALL_REDUCE"},
     {AT(cf_all_gather), "CF_FOR_ALL_GATHER"},
@@ -245,7 +246,7 @@ void adv_flags_ignored(const struct adv_catalog *catalog, const char *libtpu, co
             adv_catalog_flag_ignored(catalog, libtpu, chip, switches[i].name);
         if (row)
             *((signed char *)flags + switches[i].offset) =
-                row->unless ? ADV_FLAG_IGNORED_ALONE : ADV_FLAG_IGNORED;
+                row->unless[0] ? ADV_FLAG_IGNORED_ALONE : ADV_FLAG_IGNORED;
     }
 }
 

@@ -52,26 +52,42 @@ void adv_software_settle(const struct adv_catalog *catalog, const struct adv_sof
     adv_flags_ignored(catalog, software->libtpu, chip->name, &chip->ignored_flags);
 }
 
-static void warn_of_ignored(const struct adv_catalog *catalog, const struct adv_software *software,
-                            const struct adv_config *config, int flag, const char *chip, const char *at,
-                            adv_err *warnings)
+/* `axes`: over so many torus axes; 0: over any. */
+static void report_ignored(const struct adv_software *software, const struct adv_catalog_ignored *ignored,
+                           const char *chip, int axes, const char *at, const char *hint, adv_err *warnings)
 {
-    char name[ADV_LIMIT_XLA_FLAG], hint[ADV_LIMIT_DETAIL] = "leave it out";
-    const char *text = config->flags[flag], *equals = strchr(text, '=');
+    char over[32] = "";
+    if (axes > 0) (void)snprintf(over, sizeof over, " over %s torus axes", axes == 2 ? "two" : "three");
+    (void)adv_err_add_rule(warnings, ADV_OK, "ignored-flag", at, hint,
+                           "libtpu %s takes %s on %s and changes nothing by it: %s%s", software->libtpu,
+                           ignored->flag, chip, ignored->what, over);
+}
+
+/* What depends on the axes that gathers span is adv_software_warn_gathers' to say. */
+static void warn_of_ignored(const struct adv_catalog *catalog, const struct adv_software *software,
+                            const char *text, const char *chip, const char *at, adv_err *warnings)
+{
+    char name[ADV_LIMIT_XLA_FLAG];
+    const char *equals = strchr(text, '=');
     if (!equals || strncmp(text, "--", 2) != 0 || strcasecmp(equals + 1, "false") == 0) return;
     (void)snprintf(name, sizeof name, "%.*s", (int)(equals - text - 2), text + 2);
     const struct adv_catalog_ignored *ignored =
         adv_catalog_flag_ignored(catalog, software->libtpu, chip, name);
-    if (!ignored) return;
-    if (ignored->unless) {
-        const size_t length = strcspn(ignored->unless, "=");
-        const char *value = value_of(ignored->unless, length, config->flags, config->flags_count);
-        if (value && strcasecmp(value, ignored->unless + length + 1) == 0) return;
-        (void)snprintf(hint, sizeof hint, "set --%s beside it", ignored->unless);
-    }
-    (void)adv_err_add_rule(warnings, ADV_OK, "ignored-flag", at, hint,
-                           "libtpu %s takes %s on %s and changes nothing by it: %s", software->libtpu, name,
-                           chip, ignored->what);
+    if (ignored && !ignored->unless[0])
+        report_ignored(software, ignored, chip, 0, at, "leave it out", warnings);
+}
+
+void adv_software_warn_gathers(const struct adv_catalog *catalog, const struct adv_software *software,
+                               const struct adv_flags *flags, const char *chip, int axes, const char *at,
+                               adv_err *warnings)
+{
+    char hint[ADV_LIMIT_DETAIL];
+    const struct adv_catalog_ignored *ignored = adv_catalog_flag_ignored(
+        catalog, software->libtpu, chip, "xla_tpu_enable_sparse_core_collective_offload_all_gather");
+    if (!ignored || !ignored->unless[0] || flags->sc_all_gather != 1 || !adv_flags_lack_axes(flags, axes))
+        return;
+    (void)snprintf(hint, sizeof hint, "set --%s beside it", ignored->unless[axes > 2]);
+    report_ignored(software, ignored, chip, axes, at, hint, warnings);
 }
 
 static void warn_of_unknown(const struct adv_catalog *catalog, const struct adv_software *software,
@@ -105,7 +121,7 @@ void adv_software_warn_flags(const struct adv_catalog *catalog, const struct adv
     const struct adv_catalog_refusal *refusals = adv_catalog_refusals(catalog, software->libtpu, &count);
     for (int i = 0; i < config->flags_count; i++) {
         warn_of_unknown(catalog, software, config->flags[i], at, warnings);
-        warn_of_ignored(catalog, software, config, i, chip, at, warnings);
+        warn_of_ignored(catalog, software, config->flags[i], chip, at, warnings);
     }
     const char *said = NULL; /* one finding a flag */
     for (int i = 0; i < count; i++) {

@@ -11,6 +11,12 @@ void adv_software_warn_flags(const struct adv_catalog *catalog, const struct adv
                              const struct adv_config *config, const char *chip, const char *at,
                              adv_err *warnings);
 
+/* Warns of offloaded gathers ("ignored-flag") over so many torus axes (adv_cost_gather_axes) that this libtpu
+ * offloads them only with a flag that is not set. */
+void adv_software_warn_gathers(const struct adv_catalog *catalog, const struct adv_software *software,
+                               const struct adv_flags *flags, const char *chip, int axes, const char *at,
+                               adv_err *warnings);
+
 /* Findings about keys that this MaxText does not have ("key-not-in-release"), which it refuses; how many. */
 int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_software *software,
                            const struct adv_config *config, const char *at, adv_err *findings);

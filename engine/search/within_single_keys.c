@@ -231,18 +231,24 @@ static void list_turns(struct walk *walk, int first, int last)
 static void list_flags(struct walk *walk)
 {
     static const int limits[] = {0, 49152, 61440, 65536, 81920, 98304};
-    static const size_t offsets[] = {offsetof(struct adv_plan, flags.sc_all_gather),
-                                     offsetof(struct adv_plan, flags.sc_reduce_scatter),
-                                     offsetof(struct adv_plan, flags.sc_all_reduce),
-                                     offsetof(struct adv_plan, flags.cf_all_gather),
-                                     offsetof(struct adv_plan, flags.async_all_gather),
-                                     offsetof(struct adv_plan, flags.host_transfer_pipelining)};
+    static const size_t offsets[] = {
+        offsetof(struct adv_plan, flags.sc_all_gather),
+        offsetof(struct adv_plan, flags.sc_reduce_scatter),
+        offsetof(struct adv_plan, flags.sc_all_reduce),
+        offsetof(struct adv_plan, flags.cf_all_gather),
+        offsetof(struct adv_plan, flags.async_all_gather),
+        offsetof(struct adv_plan, flags.host_transfer_pipelining),
+        offsetof(struct adv_plan, flags.sc_2d_all_gather), /* where they matter */
+        offsetof(struct adv_plan, flags.sc_3d_all_gather)};
+    enum { FLAGS = sizeof offsets / sizeof *offsets, OF_AXES = 2 };
     struct key *limit =
         open_key(walk, "", offsetof(struct adv_plan, flags.scoped_vmem_limit_kib), sizeof *limits);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) add_value(walk, limit, &limits[i]);
-    const char *ignored = (const char *)&walk->request->cluster.chip.ignored_flags;
-    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
-        if (ignored[offsets[i] - offsetof(struct adv_plan, flags)] == ADV_FLAG_IGNORED) continue;
+    const struct adv_flags *ignored = &walk->request->cluster.chip.ignored_flags;
+    const int count = ignored->sc_all_gather == ADV_FLAG_IGNORED_ALONE ? FLAGS : FLAGS - OF_AXES;
+    for (int i = 0; i < count; i++) {
+        const size_t at = offsets[i] - offsetof(struct adv_plan, flags);
+        if (((const char *)ignored)[at] == ADV_FLAG_IGNORED) continue;
         struct key *key = open_key(walk, "", offsets[i], 1);
         for (signed char value = 0; value <= 1; value++) add_value(walk, key, &value);
     }

@@ -4,7 +4,7 @@
 
 void adv_flags_unset(struct adv_flags *flags)
 {
-    *flags = (struct adv_flags){0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, {0}};
+    *flags = (struct adv_flags){0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0};
 }
 
 void adv_flags_overlay(struct adv_flags *flags, const struct adv_flags *from)
@@ -15,4 +15,9 @@ void adv_flags_overlay(struct adv_flags *flags, const struct adv_flags *from)
     if (from->scoped_vmem_limit_kib > 0) flags->scoped_vmem_limit_kib = from->scoped_vmem_limit_kib;
     for (int i = FIRST; i <= LAST; i++)
         if (given[i] >= 0) ((signed char *)flags)[i] = given[i];
+}
+
+bool adv_flags_lack_axes(const struct adv_flags *flags, int axes)
+{
+    return (axes == 2 && flags->sc_2d_all_gather != 1) || (axes >= 3 && flags->sc_3d_all_gather != 1);
 }

@@ -10,6 +10,7 @@ show as async permutes.
 """
 import glob
 import json
+import math
 import re
 import statistics
 import sys
@@ -145,9 +146,10 @@ SWITCHES = ("all_gather", "2d_all_gather", "3d_all_gather", "reduce_scatter", "a
 
 def _print_offload(rows):
     """Of one small step under flags of SparseCore offload: how many transfers go which way."""
-    print("\n## One step under each flag of SparseCore offload\n\nfsdp over the whole slice, so that a group spans two (v6e) or three torus axes. Flags are "
+    print("\n## One step under each flag of SparseCore offload\n\n`fsdp` is the degree: all devices of the slice, so that a group spans\n"
+          "two torus axes (v6e) or three, or so many that it spans one (v6e: 8) or two (v5p: 16), tensor taking the others. Flags are\n"
           "`xla_tpu_enable_sparse_core_collective_offload_*`.\nTransfers by way; a flag that moves none of its kind changes nothing on that chip.\n")
-    print("| chip | slice | flags | libtpu | all-gather | all-reduce | reduce-scatter |\n| --- | --- | --- | --- | --- | --- | --- |")
+    print("| chip | slice | fsdp | flags | libtpu | all-gather | all-reduce | reduce-scatter |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for row in sorted(rows, key=lambda row: row["id"]):
         if not row["id"].startswith("offload-"):
             continue
@@ -158,8 +160,9 @@ def _print_offload(rows):
             ways.setdefault(t["kind"], {}).setdefault(t["way"], []).append(t["count"])
         cells = [", ".join(f"{sum(counts)} {way}" for way, counts in sorted(ways.get(kind, {}).items())) or "none"
                  for kind in ("all-gather", "all-reduce", "reduce-scatter")]
-        cluster = row["request"]["cluster"]
-        print(f"| {cluster['chip']} | {cluster['topology']} | {', '.join(said) or 'none'} | {row['software'].split()[-1]} | " + " | ".join(cells) + " |")
+        cluster, fsdp = row["request"]["cluster"], row["request"]["config"].get("ici_fsdp_parallelism", -1)
+        chips = math.prod(int(edge) for edge in cluster["topology"].split("x"))
+        print(f"| {cluster['chip']} | {cluster['topology']} | {fsdp if 0 < fsdp < chips else 'all'} | {', '.join(said) or 'none'} | {row['software'].split()[-1]} | " + " | ".join(cells) + " |")
 
 
 def _print(rows):

@@ -145,6 +145,7 @@ static void no_plan_is_advised_that_the_baseline_beats(void **state)
     json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
     const double without_s = ranked_s(answer, 0, "step_time_s");
     json_t *flags = json_loads("[\"--xla_tpu_enable_sparse_core_collective_offload_all_gather=true\","
+                               "\"--xla_tpu_enable_sparse_core_collective_offload_2d_all_gather=true\","
                                "\"--xla_tpu_enable_sparse_core_collective_offload_reduce_scatter=true\"]",
                                0, NULL);
     json_t *first = json_array_get(json_object_get(answer, "ranked"), 0);

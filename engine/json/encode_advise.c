@@ -105,12 +105,13 @@ static json_t *encode_ranked(const struct adv_advise_answer *answer, int which)
 static json_t *encode_point(const struct adv_told_plan *plan, const char *reason)
 {
     const struct adv_estimate *estimate = plan->estimate;
-    return ADV_OBJECT(
-        ADV_F(estimate, step_time_s), ADV_M("hbm_bytes_per_device", round(estimate->hbm_bytes_per_device)),
-        ADV_M("hbm_limit_bytes_per_device", round(estimate->hbm_limit_bytes_per_device)),
-        ADV_M("host_bytes_per_host", round(estimate->host_bytes_per_host)),
-        ADV_M("fit_verdict", adv_fit_name(estimate->fit)), ADV_M("config", adv_encode_config(plan->config)),
-        ADV_M("xla_flags", adv_encode_flags(plan->config)), ADV_M_IF(reason, "reason", reason));
+    return ADV_OBJECT(ADV_F(estimate, step_time_s),
+                      ADV_M("hbm_bytes_per_device", round(estimate->hbm_bytes_per_device)),
+                      ADV_M("hbm_limit_bytes_per_device", round(estimate->hbm_limit_bytes_per_device)),
+                      ADV_M("host_bytes_per_host", round(estimate->host_bytes_per_host)),
+                      ADV_M("fit_verdict", adv_fit_name(estimate->fit)), ADV_F(estimate, fit_probability),
+                      ADV_M("config", adv_encode_config(plan->config)),
+                      ADV_M("xla_flags", adv_encode_flags(plan->config)), ADV_M_IF(reason, "reason", reason));
 }
 
 static json_t *encode_row(const struct adv_advise_answer *answer, int which)

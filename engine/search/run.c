@@ -8,7 +8,8 @@
  * 5. Compromise: where nothing fits, the same with more of the memory, and then all (search_with_compromise).
  * 6. The front's thrifty end (run_front.c).
  * 7. With max_changes, steps from the baseline, for which half of the budget is kept back (stay_within).
- * 8. The best are ranked and estimated whole, and near misses get remedies (write_result, why.h).
+ * 8. The best are ranked and estimated whole; faster ones that only may fit (run_unsure.c) and near misses
+ *    with their remedies (why.h) stand beside them.
  */
 #include "engine/search/run.h"
 
@@ -362,6 +363,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     offer_baseline(run);
     code = stay_within(run, err);
     if (code == ADV_OK) code = write_result(run, err);
+    if (code == ADV_OK && !is_within(run)) code = adv_run_find_unsure(run, err);
     if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);
     return code;
 }

@@ -22,10 +22,10 @@ void adv_space_explain_empty(const struct adv_space *space, struct adv_arena *ar
 /* ---- The plans that would have been better but do not fit, and the cheapest change that makes
  * each fit. */
 
-/* Fills result->near_misses from what the search priced: plans faster than the best found one, or, when none
- * was found, those nearest to fitting; the one with the cheapest remedy (adv_remedy_find) first. Where no
- * change helps any of them, a larger slice that holds the request is named (adv_larger_slice). ADV_E_MEMORY
- * only. */
+/* Fills result->near_misses: result->unsure, then from what the search priced plans faster than the best
+ * found one, or, when none was found, those nearest to fitting; the one with the cheapest remedy
+ * (adv_remedy_find) first. Where no change helps any of them, a larger slice that holds the request is named
+ * (adv_larger_slice). ADV_E_MEMORY only. */
 ADV_MUST_CHECK adv_code adv_near_misses_find(const struct adv_advise_request *request,
                                              const struct adv_constants *constants,
                                              const struct adv_pricer *pricer, struct adv_arena *arena,

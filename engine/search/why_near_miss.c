@@ -6,9 +6,6 @@
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
 
-/* A near miss that would gain less is not worth the reader's time. */
-static const double worth_reporting_frac = 0.01;
-
 /* Says which memory is short, and which change would help. `others_help`: of the misses in the answer,
  * another one has a remedy.
  */
@@ -33,6 +30,28 @@ static void explain(const struct adv_remedy *remedy, double best_s, bool others_
                    (host_short ? estimate->host_limit_bytes_per_host : estimate->hbm_limit_bytes_per_device) /
                        ADV_GIB,
                    helps, remedy->found || others_help ? "" : larger);
+}
+
+/* Says how likely the plan fits, and what settles it. */
+static void explain_unsure(double probability_asked, double best_s, struct adv_near_miss *miss)
+{
+    const struct adv_estimate *estimate = &miss->candidate.estimate;
+    const double probability = floor(estimate->fit_probability * 100) / 100; /* as much as will rank it */
+    (void)snprintf(miss->reason, sizeof miss->reason,
+                   "%.3f s a step (the best that fits takes %.3f s), and it fits with a probability of %.2f "
+                   "where %.4g is asked for: search.fit_probability=%.2f ranks it, and the compiler says "
+                   "whether it fits (verify)",
+                   estimate->step_time_s, best_s, probability, probability_asked, probability);
+}
+
+/* Whether a plan that may fit is of the same family, and faster. */
+static bool is_outdone(const struct adv_search_result *result, const struct adv_candidate *candidate)
+{
+    for (int i = 0; i < result->unsure_count; i++)
+        if (adv_plan_same_family(&result->unsure[i].plan, &candidate->plan) &&
+            result->unsure[i].estimate.step_time_s <= candidate->estimate.step_time_s)
+            return true;
+    return false;
 }
 
 /* The best that fits: its metric, and its time in seconds; 0 when there is none. */
@@ -74,8 +93,8 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
     int order[ADV_NEAR_KEPT], count = 0;
     for (int i = 0; i < list->count; i++) {
         bool faster = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &list->items[i].estimate) <
-                      best * (1 - worth_reporting_frac);
-        if (result->found_count > 0 && !faster) continue;
+                      best * (1 - ADV_WORTH_TELLING_FRAC);
+        if (result->found_count > 0 && (!faster || is_outdone(result, &list->items[i]))) continue;
         if (adv_budget_over(request->budget)) return adv_budget_refuse(err);
         adv_remedy_find(&request->model, &request->cluster, constants, &list->items[i].plan, &remedies[i]);
         insert(remedies, order, count++, i);
@@ -84,7 +103,12 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
     char larger[ADV_LIMIT_NAME] = "";
     if (count > 0 && !any_helps && result->found_count == 0)
         adv_larger_slice(request, constants, larger, sizeof larger);
-    for (int i = 0; i < count && i < ADV_SEARCH_NEAR; i++) {
+    for (int i = 0; i < result->unsure_count; i++) {
+        struct adv_near_miss *miss = &result->near_misses[result->near_count++];
+        miss->candidate = result->unsure[i];
+        explain_unsure(request->fit_probability, best_s, miss);
+    }
+    for (int i = 0; i < count && result->near_count < ADV_SEARCH_NEAR; i++) {
         struct adv_near_miss *miss = &result->near_misses[result->near_count++];
         miss->candidate = list->items[order[i]];
         adv_estimate_verdict(&miss->candidate.estimate);

@@ -41,13 +41,13 @@ function downloadButton(answer, name) {
 function nearMisses(misses, open) {
   if (!misses?.length) return null;
   const list = table(
-    'Plans out of memory',
+    'Plans that memory keeps out',
     [
       { title: 'Mesh, remat' },
       { title: 'Batch per device', number: true },
       { title: 'Step time', number: true },
       { title: 'HBM per device', number: true },
-      { title: 'What is short and what would make it fit', prose: true },
+      { title: 'What is short and what would help', prose: true },
     ],
     misses.map((miss) => [
       [meshOfConfig(miss.config), h('span', { class: 'second' }, rematText(miss.config).text)],
@@ -57,7 +57,7 @@ function nearMisses(misses, open) {
       inline(miss.reason),
     ]),
   );
-  const summary = `${plural(misses.length, 'plan', 'plans')} out of memory, and what would make ${misses.length === 1 ? 'it' : 'them'} fit`;
+  const summary = `${plural(misses.length, 'plan', 'plans')} that memory keeps out, and what would let ${misses.length === 1 ? 'it' : 'them'} in`;
   return open ? list : h('details', null, h('summary', null, summary), list);
 }
 

@@ -13,9 +13,9 @@
 #include "engine/cost/scratch.h"
 #include "engine/cost/trace.h"
 
-/* A plan fits from the first probability on, and is tight from the second on: a published plan that ran may
- * be predicted somewhat above the limit. */
-static const double fits_probability = 0.95, tight_probability = 0.1;
+/* What is less sure to fit is tight from here on: a published plan that ran may be predicted somewhat above
+ * the limit. */
+static const double tight_probability = 0.1;
 static const double interval_z = 1.645; /* 90 % of a normal distribution */
 
 static const char *const fit_names[] = {"fits", "tight", "does_not_fit"};
@@ -185,9 +185,9 @@ void adv_estimate_verdict(struct adv_estimate *estimate)
             adv_min(estimate->fit_probability,
                     adv_fit_probability(estimate->host_bytes_per_host, estimate->host_limit_bytes_per_host,
                                         log_sd / estimate->memory_spread));
-    estimate->fit = estimate->fit_probability >= fits_probability    ? ADV_FIT_FITS
-                    : estimate->fit_probability >= tight_probability ? ADV_FIT_TIGHT
-                                                                     : ADV_FIT_NO;
+    estimate->fit = estimate->fit_probability >= ADV_FIT_SURE_PROBABILITY ? ADV_FIT_FITS
+                    : estimate->fit_probability >= tight_probability      ? ADV_FIT_TIGHT
+                                                                          : ADV_FIT_NO;
 }
 
 static enum adv_resource bound_of(const struct adv_account *account)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/cost/fit.h"
 #include "engine/json/decode_cluster.h"
 #include "engine/json/decode_members.h"
 #include "engine/json/decode_model.h"
@@ -431,15 +432,13 @@ static void warn_of_format(const json_t *pins, const struct adv_advise_request *
              adv_quantization_name(quantization));
 }
 
-static const double default_fit_probability = 0.95;
-
 static void decode_search(const json_t *root, struct adv_advise_request *request, adv_err *err)
 {
     enum { DEFAULT_TOP_K = 10, CHANGES_MAX = 64 };
     const json_t *search = adv_json_object(root, "", "search", ADV_JSON_OPTIONAL, err);
     request->top_k = DEFAULT_TOP_K;
     request->max_changes = ADV_CHANGES_ANY;
-    request->fit_probability = default_fit_probability;
+    request->fit_probability = ADV_FIT_SURE_PROBABILITY;
     request->memory_frac = 1.0;
     adv_decode_axes(search, request, err);
     if (!search) return;

@@ -18,8 +18,6 @@
 #include "engine/rank/candidate.h"
 
 #define ADV_RANK_TIE_FRAC 0.02
-/* The verdict "fits" of cost/estimate.c, and what a search asks for. */
-#define ADV_RANK_FIT_PROBABILITY 0.95
 /* A key that gains less than this share of the step is not worth a line in the configuration. */
 #define ADV_RANK_KEY_FRAC 0.002
 enum {
@@ -61,7 +59,7 @@ double adv_rank_room_again(struct adv_rank_room *room, const struct adv_estimate
                            double memory_frac);
 bool adv_rank_fits_again(struct adv_rank_room *room, const struct adv_estimate *estimate, double memory_frac);
 
-/* The share of the limits within which a plan of this estimate's chip fits with ADV_RANK_FIT_PROBABILITY. */
+/* The share of the limits within which a plan of this estimate's chip fits with ADV_FIT_SURE_PROBABILITY. */
 double adv_rank_memory_frac(const struct adv_estimate *estimate);
 
 /* The order of two tied plans, most important first; less is simpler. */

@@ -131,7 +131,7 @@ int adv_frugal_families(const struct adv_space *space, double trusted_frac,
     struct measuring measuring = {
         .space = space,
         .params = adv_model_params(model),
-        .limit_bytes = adv_fit_limit_frac(ADV_RANK_FIT_PROBABILITY, space->constants->memory_log_sd) *
+        .limit_bytes = adv_fit_limit_frac(ADV_FIT_SURE_PROBABILITY, space->constants->memory_log_sd) *
                        space->request->cluster.chip.hbm_usable_bytes_per_device,
         .trusted_frac = trusted_frac,
         .plan = space->base,

@@ -84,8 +84,8 @@ void adv_run_families(struct adv_search_run *run);
 /* Takes a plan that is likely to fit into the answer, improved with what is left of the budget. */
 void adv_run_frugally(struct adv_search_run *run);
 
-/* Fills result->unsure: plans of the families of the best ones that are faster than what is ranked and fit
- * with ADV_UNSURE_PROBABILITY or more, but less than is asked for. */
+/* Fills result->unsure: the fastest plan of the families of the best ones that fills memory as far as it
+ * goes, and is faster than what is ranked. */
 ADV_MUST_CHECK adv_code adv_run_find_unsure(struct adv_search_run *run, adv_err *err);
 
 /* Shows the front what takes least memory: of the families in the answer, and of the most frugal ones, also,

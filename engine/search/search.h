@@ -9,7 +9,7 @@
  * 4. A limited budget starts with a plan that is likely to fit (frugal.h), and every later plan can only
  *    improve on it. run.c lists the passes, the budget and the compromises.
  * 5. With max_changes the answer is steps from the baseline (within_*.c).
- * 6. Faster plans that may fit are looked for among the families of the best (run_unsure.c): near misses.
+ * 6. A faster plan that may fit is looked for among the families of the best (run_unsure.c): a near miss.
  *    Requests without a plan get the reason and a remedy (why_*.c).
  * 7. A helper, where one is idle, prices families ahead (in_order.h, tape.h): taken in order, what it found
  *    gives the same answer.
@@ -26,12 +26,9 @@
 enum {
     ADV_SEARCH_BUDGET = 1000000, /* evaluations when the request names no limit */
     ADV_SEARCH_NEAR = 5,         /* near misses reported */
-    ADV_SEARCH_UNSURE = 2,       /* of them plans that may fit */
     ADV_SEARCH_PARETO = 48,      /* points of the front kept */
 };
 
-/* A plan that fits with this probability or more, and less than is asked for, is one for the compiler. */
-#define ADV_UNSURE_PROBABILITY 0.5
 /* A plan that would gain less is not worth the reader's time as a near miss. */
 #define ADV_WORTH_TELLING_FRAC 0.01
 
@@ -49,8 +46,8 @@ struct adv_search_result {
     int pareto_count;
     struct adv_candidate *pareto; /* step time against HBM, fastest first, of all plans evaluated that fit:
                                      run.c sees to both ends */
-    int unsure_count; /* faster than found[], fit with less certainty than is asked for (run_unsure.c) */
-    struct adv_candidate unsure[ADV_SEARCH_UNSURE]; /* fastest first; the first near misses */
+    bool has_unsure; /* faster than found[], and fits with less certainty than is asked for (run_unsure.c) */
+    struct adv_candidate unsure; /* the first near miss */
     int near_count;
     struct adv_near_miss *near_misses;
     bool has_baseline;

@@ -44,14 +44,11 @@ static void explain_unsure(double probability_asked, double best_s, struct adv_n
                    estimate->step_time_s, best_s, probability, probability_asked, probability);
 }
 
-/* Whether a plan that may fit is of the same family, and faster. */
+/* Whether the plan that may fit is of the same family, and faster. */
 static bool is_outdone(const struct adv_search_result *result, const struct adv_candidate *candidate)
 {
-    for (int i = 0; i < result->unsure_count; i++)
-        if (adv_plan_same_family(&result->unsure[i].plan, &candidate->plan) &&
-            result->unsure[i].estimate.step_time_s <= candidate->estimate.step_time_s)
-            return true;
-    return false;
+    return result->has_unsure && adv_plan_same_family(&result->unsure.plan, &candidate->plan) &&
+           result->unsure.estimate.step_time_s <= candidate->estimate.step_time_s;
 }
 
 /* The best that fits: its metric, and its time in seconds; 0 when there is none. */
@@ -103,9 +100,9 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
     char larger[ADV_LIMIT_NAME] = "";
     if (count > 0 && !any_helps && result->found_count == 0)
         adv_larger_slice(request, constants, larger, sizeof larger);
-    for (int i = 0; i < result->unsure_count; i++) {
+    if (result->has_unsure) {
         struct adv_near_miss *miss = &result->near_misses[result->near_count++];
-        miss->candidate = result->unsure[i];
+        miss->candidate = result->unsure;
         explain_unsure(request->fit_probability, best_s, miss);
     }
     for (int i = 0; i < count && result->near_count < ADV_SEARCH_NEAR; i++) {

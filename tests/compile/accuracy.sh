@@ -1,7 +1,7 @@
 #!/bin/sh
 # accuracy.sh REPORT PAGE OUT_DIR ROWS...: writes a page of accuracy to OUT_DIR and fails when a group got worse than on the
 # committed PAGE by more than rounding. Groups are named by a table's first two columns; the fourth and fifth are median
-# and 90th percentile, the ninth, where there are eleven, how many verdicts are right.
+# and 90th percentile, the ninth, where there are eleven, how many verdicts are right. A page may also state a log loss.
 set -eu
 report=$1
 page=$2
@@ -13,6 +13,7 @@ awk -F'|' '
     function number(text) { gsub(/[ %]/, "", text); return text + 0 }
     FNR == 1 { file++; table = 0 }
     /median %/ { table = 1; next }
+    /^Log loss/ { split($0, words, ": "); loss[file] = words[2] + 0 }
     !/^\|/ { table = 0 }
     !table || $4 !~ /[0-9]/ { next }
     {
@@ -35,6 +36,7 @@ awk -F'|' '
                 bad = 1
             }
         }
+        if (loss[2] > loss[1] + 0.0005) { printf "worse: log loss was %.4f, is %.4f\n", loss[1], loss[2]; bad = 1 }
         if (count < 10) { print "the committed page has no rows to compare with"; bad = 1 }
         print FILENAME ": " (bad ? "FAILED" : "no worse than the committed page (" count " groups)")
         exit bad

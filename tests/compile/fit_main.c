@@ -151,6 +151,7 @@ struct problem {
     int chips_count;
     bool *use;
     double *left_out; /* residual of each row when the counts are fitted without it; NAN where not judged */
+    int *sort;        /* of each row, of `spreads` */
     double log_error[PARAMETERS];
 };
 
@@ -314,6 +315,50 @@ static void leave_out(struct problem *problem)
                  100 * adv_quantile(errors, n, 0.9));
 }
 
+static double normal_cdf(double z)
+{
+    return 0.5 * erfc(-z / sqrt(2.0));
+}
+
+/* Mean of -ln(probability of what the compiler said), by the curve of engine/cost/fit.c. */
+static double log_loss(double pressed_sds, double width_sds, const double *sds, const bool *fits, int count)
+{
+    double sum = 0.0;
+    for (int i = 0; i < count; i++) {
+        const double p = normal_cdf((sds[i] + pressed_sds) / width_sds);
+        sum -= log(fmin(fmax(fits[i] ? p : 1.0 - p, 1e-6), 1.0));
+    }
+    return sum / count;
+}
+
+/* Prints the numbers of cost/fit.c that make the verdicts on left-out rows likeliest, of all on a grid. Rows
+ * far from the limit say nothing and cost nothing. */
+static void find_curve(const struct problem *problem, const double spread[SPREADS])
+{
+    static double sds[8192];
+    static bool fits[8192];
+    int n = 0;
+    for (int i = 0; i < problem->rows->count && n < 8192; i++) {
+        const struct compiled_row *row = &problem->rows->rows[i];
+        if (!row->judged || !row->row->model.maxtext_name[0]) continue;
+        const double limit = row->row->estimate.hbm_limit_bytes_per_device;
+        sds[n] = (log(limit / row->need_bytes) - problem->left_out[i]) / spread[problem->sort[i]];
+        fits[n++] = row->fits;
+    }
+    enum { STEPS = 60 }; /* of 0.05 */
+    double pressed_sds = 0.0, width_sds = 1.0, least = (double)INFINITY;
+    for (int i = 0; i <= STEPS; i++)
+        for (int j = 2; j <= STEPS; j++) {
+            const double loss = log_loss(0.05 * i, 0.05 * j, sds, fits, n);
+            if (loss >= least) continue;
+            least = loss;
+            pressed_sds = 0.05 * i;
+            width_sds = 0.05 * j;
+        }
+    (void)printf("cost/fit.c: pressed_sds %.2f, width_sds %.2f; log loss %.4f of %d rows left out\n",
+                 pressed_sds, width_sds, least, n);
+}
+
 /* Standard deviation of ln(compiled / predicted) of left-out rows of models that people train: the larger of
  * what the 80 % quantile of the errors says, and the 95 % quantile of plans that need more than predicted,
  * since a promise that a plan fits breaks there. While it is found, each spread of a chip holds its own
@@ -328,8 +373,9 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
         for (int i = 0; i < problem->rows->count && n < 8192; i++) {
             predict(problem, i);
             const struct compiled_row *row = &problem->rows->rows[i];
-            if (row->judged && row->row->model.maxtext_name[0] &&
-                (int)lround(row->row->estimate.memory_log_sd) == s + 1) {
+            if (!row->judged) continue;
+            problem->sort[i] = (int)lround(row->row->estimate.memory_log_sd) - 1;
+            if (row->row->model.maxtext_name[0] && problem->sort[i] == s) {
                 over[n] = -problem->left_out[i];
                 errors[n++] = fabs(problem->left_out[i]);
             }
@@ -340,6 +386,7 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
     }
     for (int c = 0; c < problem->chips_count; c++)
         for (int s = 0; s < SPREADS; s++) *value_of(&problem->chips[c], spreads[s]) = found[s];
+    find_curve(problem, found);
 }
 
 static bool is_spread(const char *constant)
@@ -420,6 +467,7 @@ int main(int argc, char **argv)
     }
     problem.use = use;
     problem.left_out = calloc((size_t)rows.count, sizeof *problem.left_out);
+    problem.sort = calloc((size_t)rows.count, sizeof *problem.sort);
     show(&problem);
     if (write_to) {
         leave_out(&problem);
@@ -438,5 +486,6 @@ int main(int argc, char **argv)
     if (print) print_rows(&problem);
     free(use);
     free(problem.left_out);
+    free(problem.sort);
     return 0;
 }

@@ -111,6 +111,38 @@ static void print_groups(void)
     }
 }
 
+/* fit_probability beside what the compiler took, and the mean of -ln(probability of its verdict). */
+static void print_certainty(const struct compiled_rows *rows)
+{
+    static const double from[] = {0.0, 0.1, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 1.01};
+    enum { BINS = sizeof from / sizeof *from - 1 };
+    struct {
+        int rows, taken;
+        double said;
+    } bins[BINS] = {{0}};
+    double loss = 0.0;
+    int judged = 0;
+    for (int i = 0; i < rows->count; i++) {
+        const struct compiled_row *row = &rows->rows[i];
+        if (!row->judged) continue;
+        const double said = row->row->estimate.fit_probability;
+        int bin = 0;
+        while (bin + 1 < BINS && said >= from[bin + 1]) bin++;
+        bins[bin].rows++;
+        bins[bin].taken += row->fits;
+        bins[bin].said += said;
+        loss -= log(fmax(row->fits ? said : 1.0 - said, 1e-6));
+        judged++;
+    }
+    (void)printf("\n## How sure a plan fits\n\n| fit_probability from | rows | on average %% | the compiler "
+                 "took %% |\n| --: | --: | --: | --: |\n");
+    for (int bin = 0; bin < BINS; bin++)
+        if (bins[bin].rows)
+            (void)printf("| %g | %d | %.1f | %.1f |\n", from[bin], bins[bin].rows,
+                         100.0 * bins[bin].said / bins[bin].rows, 100.0 * bins[bin].taken / bins[bin].rows);
+    (void)printf("\nLog loss of the verdicts: %.4f.\n", loss / judged);
+}
+
 static int by_error(const void *a, const void *b)
 {
     const struct compiled_row *x = a, *y = b;
@@ -196,6 +228,7 @@ int main(int argc, char **argv)
         "`memory_constants.json` are fitted on these rows. `fits` is the answer's: true for tight plans "
         "too.\n\n");
     print_groups();
+    print_certainty(&rows);
     print_worst(&rows);
     print_refusals(&rows);
     adv_catalog_free(catalog);

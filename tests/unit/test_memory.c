@@ -2,6 +2,7 @@
 #include "tests/unit/cost_fixture.h"
 
 #include "engine/base/units.h"
+#include "engine/cost/fit.h"
 #include "engine/rank/rank.h"
 
 static struct bench *open_cube(const char *model)
@@ -510,19 +511,20 @@ static void the_verdict_is_tight_near_the_limit(void **state)
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
     double bytes = bench_estimate(b)->hbm_bytes_per_device;
-    double log_sd = b->estimate.memory_log_sd;
+    double log_sd = b->estimate.memory_log_sd, sure = adv_fit_limit_frac(ADV_FIT_SURE_PROBABILITY, log_sd);
     const struct {
         double used;
         enum adv_fit fit;
-    } cases[] = {{exp(-1.7 * log_sd), ADV_FIT_FITS},
-                 {exp(-1.6 * log_sd), ADV_FIT_TIGHT},
-                 {exp(1.25 * log_sd), ADV_FIT_TIGHT},
-                 {exp(1.3 * log_sd), ADV_FIT_NO}};
+    } cases[] = {{sure * 0.9999, ADV_FIT_FITS},
+                 {sure * 1.0001, ADV_FIT_TIGHT},
+                 {exp(0.5 * log_sd), ADV_FIT_TIGHT},
+                 {exp(3.0 * log_sd), ADV_FIT_NO}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         b->cluster.chip.hbm_usable_bytes_per_device = bytes / cases[i].used;
         assert_int_equal(bench_estimate(b)->fit, cases[i].fit);
         assert_close(b->estimate.hbm_bytes_per_device, bytes, 1e-12);
-        assert_true((b->estimate.fit_probability >= 0.95) == (cases[i].fit == ADV_FIT_FITS));
+        assert_true((b->estimate.fit_probability >= ADV_FIT_SURE_PROBABILITY) ==
+                    (cases[i].fit == ADV_FIT_FITS));
         assert_true(b->estimate.hbm_low_bytes_per_device < bytes &&
                     bytes < b->estimate.hbm_high_bytes_per_device);
     }
@@ -554,7 +556,7 @@ static void what_a_search_lets_pass_has_the_certainty_asked_for(void **state)
                 first.hbm_bytes_per_device / (on_host ? 0.1 : pow(used, first.memory_spread));
             const struct adv_estimate *e = bench_estimate(b);
             assert_true(adv_rank_fits(e, frac) == (step < 0));
-            assert_true((e->fit_probability >= ADV_RANK_FIT_PROBABILITY) == (step < 0));
+            assert_true((e->fit_probability >= ADV_FIT_SURE_PROBABILITY) == (step < 0));
         }
 }
 

@@ -20,6 +20,7 @@ export const DEFAULTS = Object.freeze({
   token_budget: '',
   objective: 'step_time',
   top_k: '10',
+  fit_probability: '',
   sensitivities: 'true',
   pins: '',
   config: '',
@@ -51,6 +52,7 @@ const FIELD_OF_POINTER = [
   ['/workload', 'batch'],
   ['/search/objective', 'objective'],
   ['/search/top_k', 'top_k'],
+  ['/search/fit_probability', 'fit_probability'],
   ['/machines', 'add-machine'],
   ['/pins', 'pins'],
   ['/baseline/config', 'config'],
@@ -200,6 +202,8 @@ function adviseRequest(state, devices, errors) {
     search: { objective: state.objective, top_k: number(state.top_k, '/search/top_k', 'Number of plans', errors) },
     ...storing(state),
   };
+  if (state.fit_probability.trim())
+    body.search.fit_probability = number(state.fit_probability, '/search/fit_probability', 'Probability to fit', errors);
   if (state.sensitivities) body.search.sensitivities = true;
   if (state.pins.trim()) body.pins = settingsOf(state.pins, '/pins', errors).value;
   if (state.config.trim()) {
@@ -269,6 +273,7 @@ export function stateOfRequest(request) {
   state.sensitivities = request.workload && !request.search?.sensitivities ? '' : 'true';
   state.objective = request.search?.objective ?? DEFAULTS.objective;
   state.top_k = String(request.search?.top_k ?? DEFAULTS.top_k);
+  state.fit_probability = String(request.search?.fit_probability ?? '');
   const asLines = (object) =>
     object
       ? Object.entries(object)

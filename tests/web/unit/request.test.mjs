@@ -30,6 +30,16 @@ test('the form becomes an advise request of the contract', () => {
   });
 });
 
+test('the probability that a near miss names is asked for and is a number', () => {
+  assert.equal(buildRequest({ ...job, fit_probability: '0.82' }).body.search.fit_probability, 0.82);
+  assert.equal('fit_probability' in buildRequest(job).body.search, false);
+  assert.deepEqual(
+    buildRequest({ ...job, fit_probability: 'high' }).errors.map((error) => error.pointer),
+    ['/search/fit_probability'],
+  );
+  assert.equal(fieldOfPointer('/search/fit_probability', job).field, 'fit_probability');
+});
+
 test('each way to count the batch is sent under its own name', () => {
   for (const kind of ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step']) {
     assert.deepEqual(buildRequest({ ...job, batch_kind: kind, batch: '4' }).body.workload, {
@@ -108,7 +118,7 @@ test('a link holds the whole form and nothing that stores', () => {
 
 test('a stored request opens in the form and would be sent again unchanged', () => {
   for (const state of [
-    { ...job, pins: 'a=1\nb=x', price: '2' },
+    { ...job, pins: 'a=1\nb=x', price: '2', fit_probability: '0.9' },
     { ...job, mode: 'estimate', config: 'steps=3\nremat_policy=full', xla_flags: '--xla_a=1' },
     { ...job, mode: 'machines', machines: 'v6e,any,64,2,2.5;H100,,8,,,0.4', token_budget: '2T', sensitivities: '' },
     { ...job, model: '', model_kind: 'dims', model_text: '{"base_emb_dim": 8}' },

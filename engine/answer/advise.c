@@ -1,8 +1,7 @@
 /* advise.c: decode, search, explain, write. Read this file first. */
-#include "engine/maxtext/software.h"
-#include "engine/cost/context.h"
 #include "engine/answer/answer.h"
 #include "engine/answer/estimate.h"
+#include "engine/answer/needs.h"
 #include "engine/answer/platforms.h"
 #include "engine/answer/room.h"
 #include "engine/explain/whatif.h"
@@ -223,9 +222,8 @@ static adv_code advise_on_one(struct adv_answer_job *job, const json_t *root)
     if (code == ADV_OK) code = adv_room_search(request, baseline, &chip->constants, arena, found, job->err);
     if (code != ADV_OK) return code;
     if (request->has_baseline)
-        adv_software_warn_gathers(job->catalog, &request->software, &request->baseline.flags, chip->chip.name,
-                                  adv_cost_gather_axes(&request->cluster, &request->baseline),
-                                  "/baseline/xla_flags", job->warnings);
+        adv_gathers_warn(job->catalog, &request->software, &request->cluster, &request->baseline,
+                         "/baseline/xla_flags", job->warnings);
     adv_room_warn(request, found, job->warnings);
     const struct adv_candidate *first = found->found_count > 0 ? &found->found[0] : NULL;
     if (request->cluster.has_overrides && first) {

@@ -1,4 +1,3 @@
-#include "engine/cost/context.h"
 #include "engine/answer/estimate.h"
 
 #include <stdio.h>
@@ -85,8 +84,7 @@ static void warn_of_estimate(const struct adv_catalog *catalog, const struct adv
     const struct adv_chip *chip = &input->cluster->chip;
     warn_of_count(estimate, warnings);
     adv_mesh_report_split(input->cluster, input->plan, ADV_OK, warnings);
-    adv_software_warn_gathers(catalog, software, &input->plan->flags, chip->name,
-                              adv_cost_gather_axes(input->cluster, input->plan), "/xla_flags", warnings);
+    adv_gathers_warn(catalog, software, input->cluster, input->plan, "/xla_flags", warnings);
     adv_needs_warn(input->model, input->plan->family.seq_len, config, warnings);
     adv_over_vmem_report(ledger, chip, &input->plan->flags, ADV_OK, warnings);
     if (input->cluster->has_overrides)

@@ -7,7 +7,6 @@
  * info says so. With both, the VMEM of every kernel is checked as an estimate checks it. `strict` makes
  * errors, and keys that MaxText does not have, findings of the request.
  */
-#include "engine/cost/context.h"
 #include "engine/answer/answer.h"
 
 #include <math.h>
@@ -309,9 +308,8 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
         return;
     if (job->has_cluster && legal) {
         adv_mesh_report_split(&job->cluster, &job->plan, ADV_E_ILLEGAL, &job->errors);
-        adv_software_warn_gathers(catalog, &software, &job->plan.flags, job->cluster.chip.name,
-                                  adv_cost_gather_axes(&job->cluster, &job->plan), "/xla_flags",
-                                  refuses || job->strict_flags ? &job->errors : &job->notes);
+        adv_gathers_warn(catalog, &software, &job->cluster, &job->plan, "/xla_flags",
+                         refuses || job->strict_flags ? &job->errors : &job->notes);
     }
     if (!decoded && !legal) return;
     note_blocks(config, job);

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cost/context.h"
 #include "engine/maxtext/names.h"
+#include "engine/maxtext/software.h"
 #include "engine/maxtext/write.h"
 
 /* MaxText hashes n-grams of tokens: it opens the tokenizer when it reads the configuration. */
@@ -66,4 +68,12 @@ void adv_needs_warn(const struct adv_model *model, int64_t seq_len, const struct
     warn_of_warm_up(config, warnings);
     warn_of_index_loss(config, warnings);
     warn_of_index(model, seq_len, warnings);
+}
+
+void adv_gathers_warn(const struct adv_catalog *catalog, const struct adv_software *software,
+                      const struct adv_cluster *cluster, const struct adv_plan *plan, const char *at,
+                      adv_err *warnings)
+{
+    adv_software_warn_gathers(catalog, software, &plan->flags, cluster->chip.name,
+                              adv_cost_gather_axes(cluster, plan), at, warnings);
 }

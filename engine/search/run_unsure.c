@@ -58,9 +58,8 @@ static adv_code solve(struct adv_search_run *run, struct adv_pricer *pricer, con
 adv_code adv_run_find_unsure(struct adv_search_run *run, adv_err *err)
 {
     struct adv_search_result *result = run->result;
-    struct adv_pricer pricer =
-        run->pricer; /* with a front of its own: what it prices is none of the answer */
-    struct adv_candidate shown;
+    struct adv_pricer pricer = run->pricer;
+    struct adv_candidate shown; /* to a front of its own: what is priced here is none of the answer */
     const struct adv_advise_request *request = run->request;
     if (result->found_count == 0 || run->pricer.memory_frac >= 1 || request->memory_frac < 1 ||
         request->objective == ADV_OBJECTIVE_HBM)

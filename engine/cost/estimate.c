@@ -179,12 +179,15 @@ void adv_estimate_verdict(struct adv_estimate *estimate)
     estimate->hbm_low_bytes_per_device = bytes * exp(-interval_z * log_sd);
     estimate->hbm_high_bytes_per_device = bytes * exp(interval_z * log_sd);
     estimate->fit_probability = adv_fit_probability(bytes, limit, log_sd);
-    /* What stands on the host is a few whole tensors: the spread of plans with them is that of HBM. */
-    if (estimate->host_bytes_per_host > 0.0 && !isnan(estimate->host_limit_bytes_per_host))
+    const double host_bytes = estimate->host_bytes_per_host, host_limit = estimate->host_limit_bytes_per_host;
+    /* What stands on the host is a few whole tensors, known to a percent or two; who else lives there is not.
+     * Nothing presses what is too big. */
+    if (host_bytes > host_limit)
+        estimate->fit_probability = 0.0;
+    else if (host_bytes > 0.0 && !isnan(host_limit))
         estimate->fit_probability =
             adv_min(estimate->fit_probability,
-                    adv_fit_probability(estimate->host_bytes_per_host, estimate->host_limit_bytes_per_host,
-                                        log_sd / estimate->memory_spread));
+                    adv_fit_probability(host_bytes, host_limit, log_sd / estimate->memory_spread));
     estimate->fit = estimate->fit_probability >= ADV_FIT_SURE_PROBABILITY ? ADV_FIT_FITS
                     : estimate->fit_probability >= tight_probability      ? ADV_FIT_TIGHT
                                                                           : ADV_FIT_NO;

@@ -1,8 +1,8 @@
 /* fit.h: how sure it is that a plan fits its memory.
  *
  * By the distance of the prediction from the limit, in spreads of such predictions (memory_log_sd of
- * catalog/memory_constants.h). The compiler is not a judge alone: it presses what is a little too big, so
- * that a plan predicted at the limit fits more often than not.
+ * catalog/memory_constants.h). The compiler makes room for what is a little too big, so a plan that is
+ * predicted at the limit fits more often than not.
  */
 #pragma once
 

@@ -2,8 +2,6 @@
 #include "tests/unit/cost_fixture.h"
 
 #include "engine/base/units.h"
-#include "engine/cost/fit.h"
-#include "engine/rank/rank.h"
 
 static struct bench *open_cube(const char *model)
 {
@@ -506,60 +504,6 @@ static void aqt_keeps_the_random_bits_it_rounds_with(void **state)
     assert_close(bench_bytes(&b, "layer_working_set"), qwix, 1e-12);
 }
 
-static void the_verdict_is_tight_near_the_limit(void **state)
-{
-    (void)state;
-    struct bench *b = open_cube("llama3.1-8b");
-    double bytes = bench_estimate(b)->hbm_bytes_per_device;
-    double log_sd = b->estimate.memory_log_sd, sure = adv_fit_limit_frac(ADV_FIT_SURE_PROBABILITY, log_sd);
-    const struct {
-        double used;
-        enum adv_fit fit;
-    } cases[] = {{sure * 0.9999, ADV_FIT_FITS},
-                 {sure * 1.0001, ADV_FIT_TIGHT},
-                 {exp(0.5 * log_sd), ADV_FIT_TIGHT},
-                 {exp(3.0 * log_sd), ADV_FIT_NO}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        b->cluster.chip.hbm_usable_bytes_per_device = bytes / cases[i].used;
-        assert_int_equal(bench_estimate(b)->fit, cases[i].fit);
-        assert_close(b->estimate.hbm_bytes_per_device, bytes, 1e-12);
-        assert_true((b->estimate.fit_probability >= ADV_FIT_SURE_PROBABILITY) ==
-                    (cases[i].fit == ADV_FIT_FITS));
-        assert_true(b->estimate.hbm_low_bytes_per_device < bytes &&
-                    bytes < b->estimate.hbm_high_bytes_per_device);
-    }
-}
-
-static void a_host_that_overflows_does_not_fit_either(void **state)
-{
-    (void)state;
-    struct bench *b = open_cube("llama3.1-8b");
-    b->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
-    assert_int_equal(bench_estimate(b)->fit, ADV_FIT_FITS);
-    b->cluster.chip.host_dram_bytes_per_host = 0.8 * b->estimate.host_bytes_per_host;
-    assert_int_equal(bench_estimate(b)->fit, ADV_FIT_NO);
-}
-
-static void what_a_search_lets_pass_has_the_certainty_asked_for(void **state)
-{
-    (void)state;
-    struct bench *b = open_cube("llama3.1-8b");
-    b->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
-    const struct adv_estimate first = *bench_estimate(b);
-    assert_true(first.memory_spread > 1.0); /* on the host too: one certainty, two spreads */
-    double frac = adv_rank_memory_frac(&first);
-    for (int on_host = 0; on_host < 2; on_host++)
-        for (int step = -1; step <= 1; step += 2) {
-            double used = frac * (1.0 + 1e-6 * step);
-            b->cluster.chip.host_dram_bytes_per_host = first.host_bytes_per_host / (on_host ? used : 0.1);
-            b->cluster.chip.hbm_usable_bytes_per_device =
-                first.hbm_bytes_per_device / (on_host ? 0.1 : pow(used, first.memory_spread));
-            const struct adv_estimate *e = bench_estimate(b);
-            assert_true(adv_rank_fits(e, frac) == (step < 0));
-            assert_true((e->fit_probability >= ADV_FIT_SURE_PROBABILITY) == (step < 0));
-        }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -584,9 +528,6 @@ int main(void)
         cmocka_unit_test(accumulation_keeps_a_second_gradient),
         cmocka_unit_test(naive_attention_keeps_its_scores),
         cmocka_unit_test(aqt_keeps_the_random_bits_it_rounds_with),
-        cmocka_unit_test(the_verdict_is_tight_near_the_limit),
-        cmocka_unit_test(a_host_that_overflows_does_not_fit_either),
-        cmocka_unit_test(what_a_search_lets_pass_has_the_certainty_asked_for),
     };
     return run_group(tests);
 }

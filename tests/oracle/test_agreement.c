@@ -114,6 +114,10 @@ static json_t *request_of(const json_t *row)
 {
     const json_t *published = json_object_get(row, "request");
     json_t *config = json_object_get(published, "config");
+    /* MaxText has come to refuse it without an axis for experts: pinned, it would keep the search from every
+     * mesh like the published one. */
+    if (!json_object_get(config, "ici_expert_parallelism"))
+        (void)json_object_del(config, "use_random_routing");
     json_t *pins = json_object();
     const char *key;
     json_t *value;
@@ -219,17 +223,10 @@ static void search_as_bold(struct fixture *fixture, const char *text, struct adv
     if (!result->has_baseline || !fits(published) || certainty >= fixture->request->fit_probability) return;
     fixture_close(fixture);
     fixture_open(fixture, text);
-    fixture->request->fit_probability = certainty * (1 - 1e-6); /* it may fill the memory as far */
+    fixture->request->fit_probability = certainty;
     adv_code code =
         adv_search_run(fixture->request, NULL, fixture->constants, &fixture->arena, result, &fixture->err);
     assert_int_equal(code, ADV_OK);
-}
-
-/* How much faster the published plan may be: a tie where a rule keeps the search from the like of it. */
-static double allowed_frac(const struct adv_advise_request *request)
-{
-    return adv_plan_broken_rule(&request->baseline, &request->model, &request->cluster) ? ADV_RANK_TIE_FRAC
-                                                                                        : ADV_RANK_KEY_FRAC;
 }
 
 static void judge(const char *id, const char *text, struct tally *tally)
@@ -244,8 +241,7 @@ static void judge(const char *id, const char *text, struct tally *tally)
     struct place place = place_of(&fixture, &result.baseline.estimate);
     tally->jobs++;
     if (fits(&result.baseline.estimate) &&
-        advised > published *
-                      (1 + allowed_frac(fixture.request))) { /* beyond the limit it shows no room to others */
+        advised > published * (1 + ADV_RANK_KEY_FRAC)) { /* beyond the limit it shows no room to others */
         tally->slower++;
         print_message("%s: advised %.4f of the published step\n", id, advised / published);
     }

@@ -255,7 +255,8 @@ static void tie_text(const struct account *account, const struct adv_candidate *
     else if (mine.axes != its.axes)
         adv_append(
             text, text_bytes,
-            "and first because it is simpler (mesh axes, tensor twice and accumulation once: %d against %d)",
+            "and first because it is simpler (mesh axes, tensor twice, accumulation and host once each: "
+            "%d against %d)",
             mine.axes, its.axes);
     else
         adv_append(text, text_bytes,

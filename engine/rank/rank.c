@@ -98,15 +98,16 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
 }
 
 /* Tensor axes count twice: their collectives stand between the matmuls of every layer, the others run beside
- * them. */
+ * them. Accumulation and tensors on the host are one more thing each that may go wrong. */
 struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
 {
     const int *ici = candidate->plan.family.ici;
     int tensor = (ici[ADV_AXIS_TENSOR] > 1) + (ici[ADV_AXIS_TENSOR_SEQUENCE] > 1);
     int accumulates = candidate->plan.family.gradient_accumulation_steps > 1;
+    int offloads = candidate->estimate.host_bytes_per_host > 0;
     double danger_frac = 0.5 * (1.0 + adv_rank_memory_frac(&candidate->estimate));
     return (struct adv_simplicity){!adv_rank_fits(&candidate->estimate, danger_frac),
-                                   adv_config_axes_count(&candidate->plan) + tensor + accumulates,
+                                   adv_config_axes_count(&candidate->plan) + tensor + accumulates + offloads,
                                    adv_config_departures(&candidate->plan)};
 }
 

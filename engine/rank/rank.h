@@ -9,7 +9,8 @@
  *  1. memory that is not dangerous: a search proposes plans of the verdict "fits" whenever there are any, so
  * this only speaks where none fits; tight plans that leave half of the margin that "fits" asks for are no
  * worse than the others;
- *  2. fewer mesh axes, tensor axes counted twice, gradient accumulation like one more;
+ *  2. fewer mesh axes, tensor axes counted twice, gradient accumulation and tensors on the host like one more
+ * each;
  *  3. fewer keys away from MaxText's defaults.
  * At most ADV_RANK_PER_MESH plans of one mesh.
  */
@@ -44,8 +45,8 @@ double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memor
 
 /* Whether the search may propose the plan: HBM and host memory within `memory_frac` of their limits. The
  * search asks for search.memory_frac times adv_rank_memory_frac(), or for what the baseline takes if that is
- * more, and for the limit itself only when nothing fits otherwise: a plan there is as likely to run out of
- * memory as not. */
+ * more, and for the limit itself only when nothing fits otherwise: the compiler refuses one of ten plans
+ * there. */
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
 
 /* The same for many plans of one cluster: what they leave of the limit depends on the spread alone, of which
@@ -64,9 +65,9 @@ double adv_rank_memory_frac(const struct adv_estimate *estimate);
 
 /* The order of two tied plans, most important first; less is simpler. */
 struct adv_simplicity {
-    int dangerous; /* 1: less than ADV_RANK_DANGER_FRAC leaves of a memory limit */
-    int axes;      /* mesh axes, tensor axes twice, gradient accumulation like one more */
-    int keys;      /* away from MaxText's defaults */
+    int dangerous; /* 1: leaves less than half of the margin that "fits" asks for */
+    int axes; /* mesh axes, tensor axes twice, gradient accumulation and host tensors like one more each */
+    int keys; /* away from MaxText's defaults */
 };
 struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate);
 bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b);

@@ -78,6 +78,9 @@ static void the_simplest_of_tied_plans_is_first(void **state)
     whole.estimate.step_time_s *= 1.01;
     whole.estimate.step_time_high_s *= 1.01;
     assert_int_equal(first_of(accumulates, whole, &tied), 1);
+    assert_true(adv_rank_simplicity(&whole).axes < adv_rank_simplicity(&accumulates).axes);
+    whole.estimate.host_bytes_per_host = GIB; /* as much may go wrong on the host as in accumulation */
+    assert_int_equal(adv_rank_simplicity(&whole).axes, adv_rank_simplicity(&accumulates).axes);
 }
 
 static void of_two_equal_predictions_the_surer_one_is_first(void **state)

@@ -24,13 +24,15 @@ export function ordered(plans, id) {
   return [...plans].sort((a, b) => value(a) - value(b) || a.rank - b.rank);
 }
 
-// Mesh axes in use, tensor parallelism counted twice, and one more where gradients are accumulated.
+// Mesh axes in use, tensor parallelism counted twice, and one more each where gradients are accumulated and where tensors
+// live on the host.
 export function complexity({ estimate, config }) {
   const axes = (estimate.mesh ?? []).filter((axis) => axis.size > 1);
   return (
     axes.length +
-    axes.filter((axis) => axis.axis === 'tensor').length +
-    (Number(config?.gradient_accumulation_steps ?? 1) > 1 ? 1 : 0)
+    axes.filter((axis) => /^tensor/.test(axis.axis)).length +
+    (Number(config?.gradient_accumulation_steps ?? 1) > 1 ? 1 : 0) +
+    (estimate.host_bytes_per_host > 0 ? 1 : 0)
   );
 }
 

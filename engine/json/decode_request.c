@@ -359,7 +359,7 @@ static void note_pin(struct adv_advise_request *request, const char *key, const 
         bool is_fill = json_is_integer(value) && json_integer_value(value) == -1;
         if (strcmp(key, name) == 0 && !is_fill) request->axis_pinned[i] = true;
     }
-    request->remat_pinned |= strcmp(key, "remat_policy") == 0;
+    request->remat_pinned |= strcmp(key, ADV_NAME_REMAT_POLICY) == 0;
     request->tiles_pinned |= strstr(key, "sa_block_") != NULL || strstr(key, "_tile_") != NULL;
     request->vocab_tiling_pinned |= strcmp(key, "num_vocab_tiling") == 0;
     request->cp_strategy_pinned |= strcmp(key, "context_parallel_strategy") == 0;
@@ -409,8 +409,12 @@ static void decode_base(const struct decoder *d, const json_t *pins, const json_
     for (struct adv_json_walk entry = {.in = pins}; adv_json_next_member(&entry);)
         note_pin(request, entry.key, entry.value);
     check_pinned_model(d, pins);
+    const char *policy = json_string_value(json_object_get(pins, ADV_NAME_REMAT_POLICY));
+    request->custom_pinned = policy && strcmp(policy, "custom") == 0 && !pins_tensor(pins);
+    request->remat_pinned = request->remat_pinned && !request->custom_pinned;
     if (!request->remat_pinned && pins_tensor(pins))
-        (void)json_object_set_new(merged, "remat_policy", json_string("custom")); /* else it says nothing */
+        (void)json_object_set_new(merged, ADV_NAME_REMAT_POLICY,
+                                  json_string("custom")); /* else it says nothing */
     struct adv_config *config = adv_arena_alloc(d->arena, sizeof *config);
     if (!config)
         (void)adv_err_add(d->err, ADV_E_MEMORY, "", NULL, "the request is too large");

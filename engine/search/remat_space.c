@@ -112,7 +112,7 @@ static void fix_pinned(const struct adv_advise_request *request, struct adv_rema
     for (int i = 0; i < request->pins_count; i++) {
         for (int tensor = 0; tensor < ADV_TENSOR_COUNT; tensor++) {
             if (strcmp(request->pins[i].key, adv_tensor_name((enum adv_tensor)tensor)) != 0) continue;
-            space->fixed[tensor] = space->any_fixed = true;
+            space->fixed[tensor] = space->is_custom = true;
             space->placements[tensor] = request->workload.base.placements[tensor];
         }
     }
@@ -130,7 +130,7 @@ enum adv_placement adv_remat_input_stays(const struct adv_model *model)
 
 void adv_remat_space_build(const struct adv_advise_request *request, struct adv_remat_space *space)
 {
-    *space = (struct adv_remat_space){.pinned = request->remat_pinned};
+    *space = (struct adv_remat_space){.pinned = request->remat_pinned, .is_custom = request->custom_pinned};
     struct named named = named_by(&request->model, &request->workload.base);
     if (!space->pinned) fix_pinned(request, space);
     if (named.attention) list_attention(&named, space);
@@ -210,7 +210,7 @@ void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pri
 
 void adv_remat_name_policy(const struct adv_remat_space *space, struct adv_plan *plan)
 {
-    if (space->pinned || space->any_fixed) return; /* a preset would take the pinned keys away */
+    if (space->pinned || space->is_custom) return;
     for (int policy = 0; policy < ADV_POLICY_CUSTOM; policy++) {
         enum adv_placement preset[ADV_TENSOR_COUNT];
         if (policy == ADV_POLICY_NONE)

@@ -78,8 +78,9 @@ struct adv_advise_request {
     int model_keys_count; /* architecture keys of a model that is not one of MaxText's own, as given */
     const struct adv_pin *model_keys;
     bool axis_pinned[ADV_AXIS_COUNT]; /* ICI degree fixed by a pin to workload.base.ici[axis] */
-    bool remat_pinned; /* remat_policy is: it and the tensor keys say where everything is; tensor keys alone
-                          fix these tensors only */
+    /* remat_policy is: it and the tensor keys say where everything is. Tensor keys alone fix these tensors
+     * only, and remat_policy=custom alone fixes none (custom_pinned): its tensors are the search's to choose. */
+    bool remat_pinned, custom_pinned;
     bool tiles_pinned, batch_pinned, vocab_tiling_pinned, cp_strategy_pinned;
     bool axis_allowed[ADV_AXIS_COUNT]; /* search.axes; all searchable ones when absent */
     bool has_baseline;

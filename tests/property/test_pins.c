@@ -82,6 +82,27 @@ static void no_pin_makes_a_plan_better(void **state)
     }
 }
 
+/* remat_policy=custom alone says that tensors are placed one by one, not that none is kept. Beside a tensor
+ * it says where all of them are. */
+static void custom_alone_leaves_the_tensors_to_the_search(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    struct adv_search_result result;
+    const double open_s = search_s(LLAMA, "");
+    fixture_search(&fixture, LLAMA ",\"pins\":{\"remat_policy\":\"custom\"}}", &result);
+    assert_close(best_cautious_s(&result), open_s, 2 * ADV_RANK_KEY_FRAC);
+    for (int i = 0; i < result.found_count; i++)
+        assert_int_equal(result.found[i].plan.policy, ADV_POLICY_CUSTOM);
+    fixture_close(&fixture);
+    fixture_search(&fixture, LLAMA ",\"pins\":{\"remat_policy\":\"custom\",\"context\":\"device\"}}",
+                   &result);
+    assert_true(result.found_count > 0);
+    for (int i = 0; i < result.found_count; i++)
+        assert_int_equal(result.found[i].plan.placements[ADV_TENSOR_QUERY_PROJ], ADV_PLACE_REMAT);
+    fixture_close(&fixture);
+}
+
 #define GEMMA_NARROW                                                                                         \
     JOB("gemma2-9b", "{\"chip\":\"v5e\",\"topology\":\"8x8\"}",                                              \
         "{\"seq_len\":1024,\"global_batch_sequences\":1024}")
@@ -171,6 +192,7 @@ static void a_backward_pass_that_is_not_to_be_fused_is_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_pin_makes_a_plan_better),
+                                       cmocka_unit_test(custom_alone_leaves_the_tensors_to_the_search),
                                        cmocka_unit_test(pinned_tiles_stay_and_compile),
                                        cmocka_unit_test(a_backward_pass_that_is_not_to_be_fused_is_not)};
     return run_group(tests);

@@ -136,11 +136,12 @@ static void settle(struct adv_break_even *row, const struct probe *probe)
     row->fit = probe->fit;
 }
 
-/* The smallest multiple of `unit`, all counted in it, between one that does not hold and one that does; an
- * illegal middle counts as not holding, so that the answer is one that can be run. */
-static void bisect(struct study *study, probe_at *ask, double unit, double low, double high,
+/* The smallest multiple of `unit`, all counted in it, between one that does not hold and one that does, whole
+ * or not; an illegal middle counts as not holding, so that the answer is one that can be run. */
+static void bisect(struct study *study, probe_at *ask, double unit, double not_yet, double holds,
                    struct adv_break_even *row)
 {
+    double low = floor(not_yet), high = ceil(holds);
     while (high - low > 1 && low >= 1) {
         double middle = floor((low + high) / 2);
         struct probe probe = ask(study, middle * unit);

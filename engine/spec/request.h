@@ -79,7 +79,8 @@ struct adv_advise_request {
     const struct adv_pin *model_keys;
     bool axis_pinned[ADV_AXIS_COUNT]; /* ICI degree fixed by a pin to workload.base.ici[axis] */
     /* remat_policy is: it and the tensor keys say where everything is. Tensor keys alone fix these tensors
-     * only, and remat_policy=custom alone fixes none (custom_pinned): its tensors are the search's to choose. */
+     * only, and remat_policy=custom alone fixes none (custom_pinned): its tensors are the search's to choose.
+     */
     bool remat_pinned, custom_pinned;
     bool tiles_pinned, batch_pinned, vocab_tiling_pinned, cp_strategy_pinned;
     bool axis_allowed[ADV_AXIS_COUNT]; /* search.axes; all searchable ones when absent */

@@ -15,12 +15,15 @@ static const char *const jobs[] = {
     "{\"model\":\"deepseek2-16b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x2x4\",\"slices\":2},"
     "\"workload\":{"
     "\"seq_len\":4096,\"global_batch_sequences\":256},\"search\":{\"top_k\":1}}",
+    "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"4x4x4\",\"slices\":2},\"workload\":"
+    "{\"seq_len\":4096,\"global_batch_sequences\":1000},\"search\":{\"top_k\":1}}", /* part of a sequence a
+                                                                                       device */
     "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\",\"overrides\":{"
     "\"hbm_usable_bytes_per_device\":2e11}},\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":4},"
     "\"search\":{"
     "\"top_k\":1}}",
 };
-enum { JOBS = sizeof jobs / sizeof *jobs, ONE_CHIP = 3 };
+enum { JOBS = sizeof jobs / sizeof *jobs, ONE_CHIP = 4 };
 
 static struct fixture fixture;
 static struct adv_search_result result;

@@ -129,12 +129,13 @@ static void review_loss_peak(struct adv_review *review)
     double used = estimate->hbm_bytes_per_device / estimate->hbm_limit_bytes_per_device;
     if (used < 0.85 || estimate->loss_peak_bytes <= estimate->backward_peak_bytes) return;
     struct adv_plan changed = *review->plan;
-    struct adv_estimate tiled;
+    struct adv_estimate tiled = *estimate;
     while (changed.num_vocab_tiling < 16) {
         changed.num_vocab_tiling *= 2;
         if (!adv_review_try(review, &changed, &tiled)) return;
         if (tiled.loss_peak_bytes <= tiled.backward_peak_bytes) break;
     }
+    if (!(tiled.hbm_bytes_per_device < estimate->hbm_bytes_per_device)) return;
     adv_review_remark(review, ADV_SEVERITY_INFO, "vocab_tiling", &changed,
                       "the logits decide the memory peak; num_vocab_tiling=%d needs %.2f GiB instead of %.2f "
                       "and %.3f s a step instead of %.3f",

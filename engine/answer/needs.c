@@ -37,6 +37,18 @@ static void warn_of_warm_up(const struct adv_config *config, adv_err *warnings)
         "the prediction is of a step that trains it");
 }
 
+static void warn_of_batch_split(const struct adv_model *model, const struct adv_config *config,
+                                adv_err *warnings)
+{
+    const char *factor = adv_config_find(config, ADV_NAME_BATCH_SPLIT_FACTOR);
+    if (!model->splits_batch || (factor && strtod(factor, NULL) == 2.0)) return;
+    ADV_WARN(warnings, "batch-split-factor", "/config/" ADV_NAME_BATCH_SPLIT_FACTOR,
+             "set " ADV_NAME_BATCH_SPLIT_FACTOR " 2",
+             "MaxText 0.2.5 compiles the batch-split schedule of %s with " ADV_NAME_BATCH_SPLIT_FACTOR
+             " 2 only",
+             model->name);
+}
+
 static void warn_of_index_loss(const struct adv_config *config, adv_err *warnings)
 {
     const char *scale = adv_config_find(config, ADV_NAME_INDEXER_LOSS_SCALING_FACTOR);
@@ -64,6 +76,7 @@ void adv_needs_warn(const struct adv_model *model, int64_t seq_len, const struct
                     adv_err *warnings)
 {
     warn_of_tokenizer(model, warnings);
+    warn_of_batch_split(model, config, warnings);
     if (!adv_model_has_indexer(model)) return;
     warn_of_warm_up(config, warnings);
     warn_of_index_loss(config, warnings);

@@ -3,6 +3,7 @@
 
 #define ADV_NAME_ALLOW_SPLIT_PHYSICAL_AXES           "allow_split_physical_axes"
 #define ADV_NAME_BASE_EMB_DIM                        "base_emb_dim"
+#define ADV_NAME_BATCH_SPLIT_FACTOR                  "batch_split_factor"
 #define ADV_NAME_COMPILE_TOPOLOGY                    "compile_topology"
 #define ADV_NAME_COMPILE_TOPOLOGY_NUM_SLICES         "compile_topology_num_slices"
 #define ADV_NAME_CUSTOM_MESH_AND_RULE                "custom_mesh_and_rule"

@@ -67,6 +67,13 @@ static void put_sparse_training(struct writer *writer, const struct adv_model *m
         put(writer, ADV_NAME_INDEXER_SPARSE_TRAINING, "true");
 }
 
+/* MaxText 0.2.5 compiles the batch-split schedule in two parts only, and its default is one. */
+static void put_batch_split(struct writer *writer, const struct adv_model *model)
+{
+    if (model->splits_batch && !adv_config_find(writer->config, ADV_NAME_BATCH_SPLIT_FACTOR))
+        put(writer, ADV_NAME_BATCH_SPLIT_FACTOR, "2");
+}
+
 adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *model,
                           const struct adv_cluster *cluster, const struct adv_pin *pins, int pins_count,
                           struct adv_arena *arena, struct adv_config *config, adv_err *err)
@@ -77,6 +84,7 @@ adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *m
     put_plan(&writer, plan, model, cluster);
     put_pins(&writer, pins, pins_count);
     put_sparse_training(&writer, model);
+    put_batch_split(&writer, model);
     if (!writer.full) return ADV_OK;
     return adv_err_add(err, ADV_E_MEMORY, "", NULL,
                        "the configuration has more than %d keys or the request's memory is used up",

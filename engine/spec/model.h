@@ -145,6 +145,7 @@ struct adv_model {
     unsigned mesh_axes;   /* bits (1 << enum adv_axis) of the mesh that the model brings; 0: MaxText's own */
     bool cannot_scan;     /* MaxText refuses scan_layers */
     bool is_multimodal;   /* use_multimodal of its file */
+    bool has_mrope;       /* use_mrope of its file: three positions a token */
     bool splits_batch;    /* use_batch_split_schedule of its file */
     bool without_maxtext; /* MaxText has no such model: nothing can be started */
     int layer_kinds_count;

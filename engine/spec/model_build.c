@@ -420,6 +420,7 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     model->ties_embedding = keys->logits_via_embedding;
     model->mesh_axes = keys->mesh_axes;
     model->is_multimodal = keys->is_multimodal;
+    model->has_mrope = keys->has_mrope;
     model->splits_batch = keys->splits_batch;
     model->without_maxtext = keys->without_maxtext;
     model->cannot_scan = keys->cannot_scan || keys->decoder_block == ADV_DECODER_GEMMA4_SMALL;
@@ -438,6 +439,9 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     const char *caveat = decoder_traits[keys->decoder_block].caveat;
     if (!caveat && (keys->mhc_expansion_rate > 1 || keys->engram_layers_count > 0))
         caveat = "hyper-connections and engram tables are not modelled";
+    if (!caveat && keys->splits_batch)
+        caveat =
+            "the batch-split schedule is counted as the plain one: compiled steps needed far more memory";
     model->confident = caveat == NULL;
     (void)snprintf(model->caveat, sizeof model->caveat, "%s", caveat ? caveat : "");
 }

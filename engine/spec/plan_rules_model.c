@@ -1,4 +1,6 @@
 /* plan_rules_model.c: what MaxText refuses of single models' blocks. */
+#include <math.h>
+
 #include "engine/spec/plan.h"
 #include "engine/spec/plan_rules.h"
 
@@ -63,4 +65,23 @@ bool adv_rule_batch_split_format(const struct adv_rule_facts *facts, struct adv_
     return adv_rule_broken(report, "/config/quantization", "set fp8_full, or leave it out",
                            "the batch-split schedule of %s takes no %s", facts->model->name,
                            adv_quantization_name(quantization));
+}
+
+/* deepseek_batchsplit.py: each device's sequences are halved, and experts are exchanged between the halves.
+ */
+bool adv_rule_batch_split_mesh(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->model->splits_batch || facts->expert > 1) return false;
+    return adv_rule_broken(report, "/config/ici_expert_parallelism", "an expert axis of 2 or more",
+                           "MaxText 0.2.5 compiles the batch-split schedule of %s over an expert axis only",
+                           facts->model->name);
+}
+
+bool adv_rule_batch_split_halves(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->model->splits_batch || fmod(facts->sequences_per_shard, 2.0) == 0.0) return false;
+    return adv_rule_broken(report, "/config/per_device_batch_size",
+                           "an even number of sequences for each batch shard",
+                           "the batch-split schedule of %s halves the %.6g sequences of a batch shard",
+                           facts->model->name, facts->sequences_per_shard);
 }

@@ -1,5 +1,6 @@
 /* Legality of pipelines: what MaxText's pipeline needs of layers, microbatches and the batch. */
 #include <math.h>
+#include <string.h>
 
 #include "engine/spec/plan_rules.h"
 
@@ -48,6 +49,32 @@ bool adv_rule_pipeline_experts(const struct adv_rule_facts *facts, struct adv_ru
         "grouped matmuls of experts in a pipeline that is passed %.0f times: MaxText 0.2.5 "
         "does not compile it",
         rounds);
+}
+
+/* moe.py:640: these models keep the routing bias in a variable of a kind that pipeline.py does not expect
+ * ("Non-RngState variable found"). */
+bool adv_rule_pipeline_bias(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    static const char *const apart[] = {"deepseek3", "deepseek4", "kimi-k2"};
+    const struct adv_model *model = facts->model;
+    if (facts->stage == 1) return false;
+    bool has_bias = false, is_apart = false;
+    for (int i = 0; i < model->layer_kinds_count; i++) has_bias |= model->layers[i].has_routed_bias;
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        is_apart |= strncmp(model->maxtext_name, apart[i], strlen(apart[i])) == 0;
+    if (!has_bias || !is_apart) return false;
+    return adv_rule_broken(report, "/config/ici_pipeline_parallelism", "use no pipeline for this model",
+                           "%s keeps its routing bias apart: MaxText 0.2.5 does not compile it in a pipeline",
+                           model->maxtext_name);
+}
+
+/* pipeline.py splits positions as one number a token. */
+bool adv_rule_pipeline_positions(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (facts->stage == 1 || !facts->model->has_mrope) return false;
+    return adv_rule_broken(report, "/config/ici_pipeline_parallelism", "use no pipeline for this model",
+                           "%s has three positions a token, which no pipeline of MaxText splits",
+                           facts->model->name);
 }
 
 bool adv_rule_pipeline_microbatches(const struct adv_rule_facts *facts, struct adv_rule_report *report)

@@ -56,7 +56,7 @@ static void the_cheapest_change_comes_first_and_no_near_miss_asks_for_chips(void
     (void)state;
     struct adv_search_result result;
     fixture_search(&fixture,
-                   "{\"model\":\"deepseek3-671b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
+                   "{\"model\":\"qwen3-480b-a35b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
                    "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256}}",
                    &result);
     assert_int_equal(result.near_count, ADV_SEARCH_NEAR);

@@ -53,6 +53,9 @@ static const struct {
     {"{" JOB ",\"search\":{\"axes\":[\"context\"]}}", false,
      "8192 tokens over 128 context shards are 64 a shard, and attention takes blocks of 128",
      "with fsdp in search.axes"},
+    {"{\"model\":\"deepseek3-671b-batchsplit\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\"},"
+     "\"workload\":{\"seq_len\":4096,\"per_device_batch_size\":2}}",
+     false, "\"batch_split_factor\":2", "counted as the plain one"},
     {"{" JOB ",\"search\":{\"max_changes\":0}}", true, "baseline", "/search/max_changes"},
     {"{" JOB ",\"pins\":{\"remat_policy\":\"full\",\"context\":\"device\"}}", true,
      "context device is ignored under remat_policy full", "remat_policy=custom"},

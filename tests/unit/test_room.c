@@ -9,7 +9,7 @@
 
 #define MACHINE  "{\"chip\":\"tpu7x\",\"topology\":\"16x16x16\",\"slices\":8}"
 #define WORKLOAD "{\"seq_len\":8192,\"global_batch_sequences\":4194304,\"quantization\":\"any\"}"
-#define LARGE    "\"model\":\"deepseek3-671b\",\"workload\":" WORKLOAD
+#define LARGE    "\"model\":\"qwen3-235b-a22b\",\"workload\":" WORKLOAD
 #define SMALL                                                                                                \
     "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x8\"},"                      \
     "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":64},\"search\":{\"top_k\":2}}"

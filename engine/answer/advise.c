@@ -19,7 +19,7 @@ static bool ranked_are_searched(const struct adv_advise_answer *answer)
     adv_remat_space_build(request, &open);
     bool within = answer->result->has_baseline && request->max_changes != ADV_CHANGES_ANY;
     return answer->result->exhaustive && !within && request->objective != ADV_OBJECTIVE_HBM && !open.pinned &&
-           !open.is_custom && open.tilings_count > 1 && !request->tiles_pinned;
+           !open.any_fixed && open.tilings_count > 1 && !request->tiles_pinned;
 }
 
 static adv_code tell_changes(const struct adv_teller *teller, const struct adv_search_result *result,

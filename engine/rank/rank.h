@@ -45,8 +45,8 @@ double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memor
 
 /* Whether the search may propose the plan: HBM and host memory within `memory_frac` of their limits. The
  * search asks for search.memory_frac times adv_rank_memory_frac(), or for what the baseline takes if that is
- * more, and for the limit itself only when nothing fits otherwise: the compiler refuses one of ten plans
- * there. */
+ * more, and for the limit itself only when nothing fits otherwise: then an answer's fit_probability is
+ * below what was asked for. */
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
 
 /* The same for many plans of one cluster: what they leave of the limit depends on the spread alone, of which

@@ -112,7 +112,7 @@ static void fix_pinned(const struct adv_advise_request *request, struct adv_rema
     for (int i = 0; i < request->pins_count; i++) {
         for (int tensor = 0; tensor < ADV_TENSOR_COUNT; tensor++) {
             if (strcmp(request->pins[i].key, adv_tensor_name((enum adv_tensor)tensor)) != 0) continue;
-            space->fixed[tensor] = space->is_custom = true;
+            space->fixed[tensor] = space->any_fixed = true;
             space->placements[tensor] = request->workload.base.placements[tensor];
         }
     }
@@ -210,7 +210,8 @@ void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pri
 
 void adv_remat_name_policy(const struct adv_remat_space *space, struct adv_plan *plan)
 {
-    if (space->pinned || space->is_custom) return;
+    if (space->pinned || space->any_fixed || space->is_custom)
+        return; /* a preset would take pinned keys away */
     for (int policy = 0; policy < ADV_POLICY_CUSTOM; policy++) {
         enum adv_placement preset[ADV_TENSOR_COUNT];
         if (policy == ADV_POLICY_NONE)

@@ -35,9 +35,10 @@ struct adv_remat_space {
     bool pinned;                                  /* the request fixes all placements (pins remat_policy) */
     bool fixed[ADV_TENSOR_COUNT];                 /* pinned alone: the others stay open */
     enum adv_placement placements[ADV_TENSOR_COUNT]; /* of the fixed ones */
-    bool is_custom;                                  /* a preset would take pinned keys away */
-    bool input_may_offload;                          /* decoder_layer_input: device or offload */
-    enum adv_placement input_stays;                  /* adv_remat_input_stays */
+    bool any_fixed;
+    bool is_custom;                 /* pinned remat_policy=custom, and no placement with it */
+    bool input_may_offload;         /* decoder_layer_input: device or offload */
+    enum adv_placement input_stays; /* adv_remat_input_stays */
     bool has_blocks;  /* scan steps of many layers: kept tensors take less at the backward peak than at the
                          loss */
     bool device_only; /* no tensor of a unit goes to the host */

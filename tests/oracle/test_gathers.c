@@ -9,17 +9,14 @@
 #include "engine/rank/rank.h"
 #include "engine/search/space_choices.h"
 #include "engine/search/space_tiles.h"
+#include "tests/unit/draw.h"
 
 enum { PROBLEMS = 150 };
 
-/* xorshift: the same problems on every machine. */
 static uint64_t random_state = 0x853c49e6748fea9bu;
 static int pick(int count)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)count);
+    return (int)(draw_next(&random_state) % (uint64_t)count);
 }
 
 struct oracle {

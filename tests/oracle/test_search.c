@@ -10,17 +10,14 @@
 #include "engine/rank/rank.h"
 #include "engine/search/space_choices.h"
 #include "engine/search/space_tiles.h"
+#include "tests/unit/draw.h"
 
 enum { WIDE_PROBLEMS = 10, NARROW_PROBLEMS = 2500, FAMILIES_MAX = 512 };
 
-/* xorshift: the same problems on every machine. */
 static uint64_t random_state = 0x9e3779b97f4a7c15u;
 static int pick(int count)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)count);
+    return (int)(draw_next(&random_state) % (uint64_t)count);
 }
 
 /* Tensors of a dense gated layer, each on its own. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/rank/rank.h"
+#include "tests/unit/draw.h"
 
 static const struct {
     const char *model, *cluster, *config;
@@ -66,10 +67,7 @@ enum { KEYS = sizeof keys / sizeof *keys };
 static uint64_t random_state = 0x2545f4914f6cdd1du;
 static int pick(int count)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)count);
+    return (int)(draw_next(&random_state) % (uint64_t)count);
 }
 
 static int values_of(int key)

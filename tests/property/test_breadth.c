@@ -9,6 +9,7 @@
 #include "engine/cost/estimate.h"
 #include "engine/maxtext/keys.h"
 #include "tests/unit/catalog_fixture.h"
+#include "tests/unit/draw.h"
 
 enum { DRAWS = 200000 };
 
@@ -22,10 +23,7 @@ static uint64_t random_state = UINT64_C(0x452821e638d01377);
 
 static int below(int bound)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)bound);
+    return (int)(draw_next(&random_state) % (uint64_t)bound);
 }
 
 static bool one_in(int n)

@@ -8,6 +8,7 @@
 #include "engine/cost/scratch.h"
 #include "engine/maxtext/keys.h"
 #include "tests/unit/catalog_fixture.h"
+#include "tests/unit/draw.h"
 
 enum { CASES = 3000 };
 
@@ -16,10 +17,7 @@ static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
 
 static int below(int bound)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)bound);
+    return (int)(draw_next(&random_state) % (uint64_t)bound);
 }
 
 static int power(int bound)

@@ -2,6 +2,7 @@
  * fixed seed. */
 #include "tests/unit/check.h"
 #include "tests/unit/machine.h"
+#include "tests/unit/draw.h"
 
 enum { CASES = 10000 };
 
@@ -9,10 +10,7 @@ static uint64_t random_state = 0x9e3779b97f4a7c15u;
 
 static int random_below(int limit)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)limit);
+    return (int)(draw_next(&random_state) % (uint64_t)limit);
 }
 
 struct machine_case {

@@ -6,6 +6,7 @@
 #include "engine/kernel/xent.h"
 #include "tests/unit/kernel_machine.h"
 #include "tests/unit/tuned.h"
+#include "tests/unit/draw.h"
 
 static struct adv_catalog *catalog;
 static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4"};
@@ -14,10 +15,7 @@ enum { CHIPS = 5, CASES = 300 };
 static uint64_t random_state = 88172645463325252u;
 static int64_t pick(int64_t count)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int64_t)(random_state % (uint64_t)count);
+    return (int64_t)(draw_next(&random_state) % (uint64_t)count);
 }
 
 static struct adv_attention_shape any_attention(void)

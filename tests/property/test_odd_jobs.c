@@ -8,6 +8,7 @@
 #include "engine/advise.h"
 #include "engine/base/budget.h"
 #include "tests/unit/catalog_fixture.h"
+#include "tests/unit/draw.h"
 
 enum { JOBS = 400, SECONDS_MOST = 300 };
 
@@ -15,10 +16,7 @@ static uint64_t random_state = UINT64_C(0x13198a2e03707344);
 
 static int below(int bound)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)bound);
+    return (int)(draw_next(&random_state) % (uint64_t)bound);
 }
 
 #define ONE_OF(texts) ((texts)[below((int)(sizeof(texts) / sizeof *(texts)))])

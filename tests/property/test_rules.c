@@ -6,6 +6,7 @@
 #include "engine/cost/estimate.h"
 #include "engine/maxtext/keys.h"
 #include "tests/unit/catalog_fixture.h"
+#include "tests/unit/draw.h"
 
 enum { CASES = 20000 };
 
@@ -16,10 +17,7 @@ static struct adv_plan plan;
 
 static int below(int bound)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)bound);
+    return (int)(draw_next(&random_state) % (uint64_t)bound);
 }
 
 static void draw_job(void)

@@ -8,6 +8,7 @@
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/space.h"
+#include "tests/unit/draw.h"
 
 static void every_ranked_plan_is_legal_fits_and_is_exhaustively_best(void **state)
 {
@@ -185,10 +186,7 @@ static void the_answer_does_not_depend_on_how_many_threads_ask(void **state)
 static uint64_t random_state = 0x2545f4914f6cdd1du;
 static int pick(int count)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (int)(random_state % (uint64_t)count);
+    return (int)(draw_next(&random_state) % (uint64_t)count);
 }
 
 static void estimate(const struct fixture *fixture, const struct adv_plan *plan,

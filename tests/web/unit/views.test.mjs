@@ -17,6 +17,7 @@ import {
 } from '../../../web/js/format.js';
 import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
 import { batchText, jobSize, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
+import { complexity } from '../../../web/js/order.js';
 import { parseRoute } from '../../../web/js/router.js';
 import { changeToMine } from '../../../web/js/ranked_table.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
@@ -261,4 +262,12 @@ test('reasons name parts as the tables do, and leave settings alone', () => {
     readable('The mxu binds: fsdp_all_gather, saved_activations 4.0; query_proj, remat_policy=full; +0.250 s tensor_collectives', estimate),
     'The MXU binds: FSDP all gather, saved activations 4.0; query_proj, remat_policy=full; +0.250 s tensor collectives',
   );
+});
+
+test('a plan is as complex as its mesh, its accumulation and what it keeps on the host', () => {
+  const plan = (sizes, host_bytes_per_host, config = {}) => ({ estimate: { host_bytes_per_host, mesh: Object.entries(sizes).map(([axis, size]) => ({ axis, size })) }, config });
+  assert.equal(complexity(plan({ fsdp: 8, data: 1 }, 0)), 1);
+  assert.equal(complexity(plan({ fsdp: 8, tensor: 2, tensor_sequence: 2 }, 0)), 5, 'tensor axes twice');
+  assert.equal(complexity(plan({ fsdp: 8 }, 0, { gradient_accumulation_steps: 2 })), 2);
+  assert.equal(complexity(plan({ fsdp: 8 }, 1e9)), 2);
 });

@@ -41,7 +41,14 @@ static void warn_of_batch_split(const struct adv_model *model, const struct adv_
                                 adv_err *warnings)
 {
     const char *factor = adv_config_find(config, ADV_NAME_BATCH_SPLIT_FACTOR);
-    if (!model->splits_batch || (factor && strtod(factor, NULL) == 2.0)) return;
+    if (!model->splits_batch) return;
+    ADV_WARN(
+        warnings, "batch-split-unmodelled", "/config/" ADV_NAME_MODEL_NAME,
+        "let verify ask the compiler for the memory",
+        "the batch-split schedule of %s is counted as the plain one; compiled steps needed up to 3.6 times "
+        "the memory",
+        model->name);
+    if (factor && strtod(factor, NULL) == 2.0) return;
     ADV_WARN(warnings, "batch-split-factor", "/config/" ADV_NAME_BATCH_SPLIT_FACTOR,
              "set " ADV_NAME_BATCH_SPLIT_FACTOR " 2",
              "MaxText 0.2.5 compiles the batch-split schedule of %s with " ADV_NAME_BATCH_SPLIT_FACTOR

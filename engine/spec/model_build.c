@@ -439,9 +439,6 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     const char *caveat = decoder_traits[keys->decoder_block].caveat;
     if (!caveat && (keys->mhc_expansion_rate > 1 || keys->engram_layers_count > 0))
         caveat = "hyper-connections and engram tables are not modelled";
-    if (!caveat && keys->splits_batch)
-        caveat =
-            "the batch-split schedule is counted as the plain one: compiled steps needed far more memory";
     model->confident = caveat == NULL;
     (void)snprintf(model->caveat, sizeof model->caveat, "%s", caveat ? caveat : "");
 }

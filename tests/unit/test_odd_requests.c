@@ -55,7 +55,7 @@ static const struct {
      "with fsdp in search.axes"},
     {"{\"model\":\"deepseek3-671b-batchsplit\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\"},"
      "\"workload\":{\"seq_len\":4096,\"per_device_batch_size\":2}}",
-     false, "\"batch_split_factor\":2", "counted as the plain one"},
+     false, "\"batch_split_factor\":2", "batch-split-unmodelled"},
     {"{" JOB ",\"search\":{\"max_changes\":0}}", true, "baseline", "/search/max_changes"},
     {"{" JOB ",\"pins\":{\"remat_policy\":\"full\",\"context\":\"device\"}}", true,
      "context device is ignored under remat_policy full", "remat_policy=custom"},

@@ -152,6 +152,23 @@ QUANTIZATIONS = {"int8": {"quantization": "int8"}, "int8qwix": {"quantization": 
                               "weight_quantization_calibration_method": "fixed,-224,224", "act_quantization_calibration_method": "fixed,-224,224"}}
 
 
+def unscanned_options():
+    deep = {**DENSE, "base_num_decoder_layers": 16}
+    for chip in ("tpu7x", "v6e", "v5p", "v5e"):
+        for policy in ("full", "minimal_with_context"):
+            yield case(f"unscanned-{chip}-{policy}-8", chip, DENSE, fsdp(remat_policy=policy, scan_layers=False))
+    yield case("unscanned-tpu7x-full-16", "tpu7x", deep, fsdp(scan_layers=False))
+    for batch in (4, 6):
+        yield case(f"unscanned-v6e-full-16-b{batch}", "v6e", deep, fsdp(scan_layers=False, per_device_batch_size=batch))
+    yield case("unscanned-v6e-minimal-16-b4", "v6e", deep,
+               fsdp(scan_layers=False, per_device_batch_size=4, remat_policy="minimal_with_context"))
+    for name, more in {"custom": {"remat_policy": "custom", "context": "device", "mlpwo": "device"},
+                       "offload": {"remat_policy": "custom", "context": "offload", "decoder_layer_input": "offload"},
+                       "none": {"remat_policy": "none"}, "save_qkv": {"remat_policy": "save_qkv_proj"}}.items():
+        yield case(f"unscanned-tpu7x-{name}-8", "tpu7x", DENSE, fsdp(scan_layers=False, **more))
+    yield case("unscanned-tpu7x-moe-full", "tpu7x", ROUTED, fsdp(scan_layers=False))
+
+
 def quantized_options():
     kept = {"context": "device", "query_proj": "device", "mlpwi_0": "device"}
     for chip, names in {"tpu7x": ("fp8full", "int8"), "v6e": ("int8qwix", "int8")}.items():
@@ -263,7 +280,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--quantization")
     options = parser.parse_args()
-    made = {"options": lambda: [*dense_options(), *routed_options(), *quantized_options()], "families": lambda: [*families()],
+    made = {"options": lambda: [*dense_options(), *routed_options(), *quantized_options(), *unscanned_options()], "families": lambda: [*families()],
             "recipes": lambda: [*recipes(options.rows)], "plans": lambda: [*plans(options.seed, options.jobs, options.ranks, options.quantization)]}[options.kind]()
     with open(options.out, "w", encoding="utf-8") as out:
         json.dump(made, out, indent=0)

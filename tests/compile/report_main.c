@@ -59,7 +59,8 @@ static const char *option_of(const struct compiled_row *row)
                                            {"odd", "one setting of a small model"},
                                            {"peeled-", "stacks beside tensors on the host"},
                                            {"blocks-", "stacks of models with blocks of layers"},
-                                           {"head-", "logits and their gradient"}};
+                                           {"head-", "logits and their gradient"},
+                                           {"unscanned-", "layers that are not scanned"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strncmp(row->row->id, kinds[i][0], strlen(kinds[i][0])) == 0) return kinds[i][1];
     return "others";

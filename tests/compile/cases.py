@@ -222,19 +222,37 @@ def recipes(path):
             yield {"id": "recipe-" + row["id"], "request": {**request, "config": config}}
 
 
-JOBS = {"llama3.1-8b": 8, "qwen3-8b": 8, "qwen3-14b": 14, "qwen3-32b": 32, "llama3.1-70b": 70, "gpt-oss-20b": 20, "qwen3-30b-a3b": 30,
-        "deepseek2-16b": 16, "mixtral-8x7b": 47, "gemma2-9b": 9, "gemma3-12b": 12, "gemma3-27b": 27, "mistral-7b": 7,
-        "gpt-oss-120b": 117, "qwen3-235b-a22b": 235, "gemma-7b": 8.5, "llama2-13b": 13, "olmo3-7b": 7, "qwen2.5-7b": 7.6,
-        "llama2-70b": 70, "deepseek3-671b": 671, "llama3.1-405b": 405, "gemma2-27b": 27, "qwen3-4b": 4}
+MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../engine/catalog/data/models.json")
 SLICES = {"tpu7x": ["2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8"], "v6e": ["2x4", "4x4", "4x8", "8x8", "8x16"],
           "v5p": ["2x2x2", "2x2x4", "2x4x4", "4x4x4"], "v5e": ["4x4", "4x8", "8x8"], "v4": ["2x2x4", "2x4x4", "4x4x4"]}
 HBM_GB = {"tpu7x": 192, "v6e": 32, "v5p": 95, "v5e": 16, "v4": 32}
 
 
+def ask(command, request):
+    """The program's answer, or None and a line that says why."""
+    run = subprocess.run([os.environ.get("ADVISOR", "build/tpu-advisor"), command, "-"], input=json.dumps(request),
+                         capture_output=True, text=True, check=False)
+    if run.returncode:
+        print(request["model"], run.stderr.strip()[:200])
+    return None if run.returncode else json.loads(run.stdout)
+
+
+def billions_of_parameters():
+    """Of every model of the catalog."""
+    sizes = {}
+    for model in json.load(open(MODELS, encoding="utf-8"))["models"]:
+        answer = ask("advise", {"model": model["name"], "cluster": {"chip": "tpu7x", "topology": "4x4x8"},
+                                "workload": {"seq_len": 2048, "global_batch_sequences": 256}})
+        if answer:
+            sizes[model["name"]] = answer["model"]["params_total"] / 1e9
+    return sizes
+
+
 def draw(seed, count):
     generator = random.Random(seed)
+    sizes = billions_of_parameters()
     while count > 0:
-        model = generator.choice(sorted(JOBS))
+        model = generator.choice(sorted(sizes))
         chip = generator.choice(sorted(SLICES))
         topology = generator.choice(SLICES[chip])
         chips = 1
@@ -242,7 +260,7 @@ def draw(seed, count):
             chips *= int(size)
         seq = generator.choice([2048, 4096, 8192, 16384, 32768])
         batch = chips * generator.choice([1, 2, 4, 8])
-        if JOBS[model] * 14 > chips * HBM_GB[chip] * 0.6 or JOBS[model] * 400 < chips:
+        if sizes[model] * 14 > chips * HBM_GB[chip] * 0.6 or sizes[model] * 400 < chips:
             continue
         count -= 1
         yield {"model": model, "cluster": {"chip": chip, "topology": topology},
@@ -250,18 +268,14 @@ def draw(seed, count):
 
 
 def plans(seed, count, ranks, quantization=None):
-    program = os.environ.get("ADVISOR", "build/tpu-advisor")
     for job in draw(seed, count):
         cluster, work = job["cluster"], job["workload"]
         name = f"{job['model']}-{cluster['chip']}-{cluster['topology']}-s{work['seq_len']}-b{work['global_batch_sequences']}"
         if quantization:
             work["quantization"] = quantization
             name += f"-{quantization}"
-        run = subprocess.run([program, "advise", "-"], input=json.dumps(job), capture_output=True, text=True, check=False)
-        if run.returncode:
-            print(name, run.stderr.strip()[:200])
-            continue
-        ranked = json.loads(run.stdout)["ranked"][:ranks]
+        answer = ask("advise", job)
+        ranked = answer["ranked"][:ranks] if answer else []
         if not ranked:
             print(name, "has no plan")
         for plan in ranked:

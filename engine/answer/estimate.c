@@ -86,6 +86,7 @@ static void warn_of_estimate(const struct adv_catalog *catalog, const struct adv
     adv_mesh_report_split(input->cluster, input->plan, ADV_OK, warnings);
     adv_gathers_warn(catalog, software, input->cluster, input->plan, "/xla_flags", warnings);
     adv_needs_warn(input->model, input->plan->family.seq_len, config, warnings);
+    adv_deepstack_warn(input->model, input->plan, config, warnings);
     adv_over_vmem_report(ledger, chip, &input->plan->flags, ADV_OK, warnings);
     if (input->cluster->has_overrides)
         adv_whatif_idle(&adv_catalog_chip(catalog, chip->name)->chip, input, estimate, warnings);

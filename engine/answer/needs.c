@@ -56,6 +56,40 @@ static void warn_of_batch_split(const struct adv_model *model, const struct adv_
              model->name);
 }
 
+static bool takes_pictures(const struct adv_model *model, const struct adv_config *config)
+{
+    return adv_config_find(config, ADV_NAME_USE_MULTIMODAL) ? is_true(config, ADV_NAME_USE_MULTIMODAL)
+                                                            : model->is_multimodal;
+}
+
+/* The engine prices the language model alone. */
+static void warn_of_pictures(const struct adv_model *model, const struct adv_config *config,
+                             adv_err *warnings)
+{
+    if (takes_pictures(model, config))
+        ADV_WARN(warnings, "multimodal-unmodelled", "/config/" ADV_NAME_USE_MULTIMODAL,
+                 "set " ADV_NAME_USE_MULTIMODAL " false to train on text alone",
+                 "the encoders of pictures and speech are left out of the prediction: a step with them takes "
+                 "longer and needs more memory");
+    else if (model->is_multimodal)
+        ADV_WARN(warnings, "text-alone", "/config/" ADV_NAME_USE_MULTIMODAL,
+                 "pin " ADV_NAME_USE_MULTIMODAL " true to keep the encoders, which the prediction leaves out",
+                 "%s is trained on text alone: " ADV_NAME_USE_MULTIMODAL " is false", model->name);
+}
+
+void adv_deepstack_warn(const struct adv_model *model, const struct adv_plan *plan,
+                        const struct adv_config *config, adv_err *warnings)
+{
+    const char *layers = adv_config_find(config, ADV_NAME_DEEPSTACK_VISUAL_INDEXES_FOR_VIT);
+    if (!model->has_deepstack || !plan->family.scan_layers) return;
+    if (layers && strcmp(layers, "[]") == 0) return;
+    ADV_WARN(warnings, "deepstack-scan", "/config/" ADV_NAME_DEEPSTACK_VISUAL_INDEXES_FOR_VIT,
+             "set " ADV_NAME_DEEPSTACK_VISUAL_INDEXES_FOR_VIT " [], or " ADV_NAME_SCAN_LAYERS " false",
+             "MaxText 0.2.5 refuses to scan the layers of %s while " ADV_NAME_DEEPSTACK_VISUAL_INDEXES_FOR_VIT
+             " names some, even without pictures",
+             model->name);
+}
+
 static void warn_of_index_loss(const struct adv_config *config, adv_err *warnings)
 {
     const char *scale = adv_config_find(config, ADV_NAME_INDEXER_LOSS_SCALING_FACTOR);
@@ -84,6 +118,7 @@ void adv_needs_warn(const struct adv_model *model, int64_t seq_len, const struct
 {
     warn_of_tokenizer(model, warnings);
     warn_of_batch_split(model, config, warnings);
+    warn_of_pictures(model, config, warnings);
     if (!adv_model_has_indexer(model)) return;
     warn_of_warm_up(config, warnings);
     warn_of_index_loss(config, warnings);

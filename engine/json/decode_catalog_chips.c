@@ -294,9 +294,10 @@ static void decode_model_limits(const json_t *pins, struct adv_model_keys *keys)
             if (strcmp(axis, adv_axis_mesh((enum adv_axis)i)) == 0) keys->mesh_axes |= 1u << i;
     }
     keys->is_multimodal = json_is_true(json_object_get(pins, "use_multimodal"));
+    keys->has_audio = json_is_true(json_object_get(pins, "use_audio"));
     keys->has_mrope = json_is_true(json_object_get(pins, "use_mrope"));
     keys->splits_batch = json_is_true(json_object_get(pins, "use_batch_split_schedule"));
-    keys->cannot_scan = json_array_size(json_object_get(pins, "deepstack_visual_indexes_for_vit")) > 0;
+    keys->has_deepstack = json_array_size(json_object_get(pins, "deepstack_visual_indexes_for_vit")) > 0;
 }
 
 static void decode_catalog_model(const struct adv_catalog_file *file, const json_t *row, const char *at,

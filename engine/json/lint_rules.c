@@ -36,7 +36,8 @@ static bool is_value(const json_t *value, const char *text)
 
 static bool is_given(const json_t *value)
 {
-    if (json_is_string(value)) return *json_string_value(value) != '\0';
+    if (json_is_array(value)) return json_array_size(value) > 0;
+    if (json_is_string(value)) return *json_string_value(value) != '\0' && !is_value(value, "[]");
     return !json_is_null(value) && !json_is_false(value);
 }
 

@@ -91,7 +91,6 @@ enum adv_key_suits {
     ADV_SUITS_ALWAYS,
     ADV_SUITS_TOKAMAX,      /* chips that Tokamax's kernels are tuned for, and sparse attention */
     ADV_SUITS_LONG,         /* long sequences under the tokamax kernel */
-    ADV_SUITS_UNSCANNABLE,  /* models whose layers cannot be scanned */
     ADV_SUITS_FIXED_SCALES, /* chips with fp8 */
 };
 

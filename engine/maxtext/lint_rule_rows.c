@@ -13,6 +13,7 @@ const struct adv_lint_rule adv_lint_rule_rows[] = {
     {"check-vma", 3798, "check_vma true with ici_context_parallelism other than 1 is not accepted"},
     {"check-vma", 3798, "check_vma true with ici_data_parallelism other than 1 is not accepted"},
     {"embedding-chunks", 4039, "num_moe_emb_chunks above 0 needs use_gmm_v2 true"},
+    {"deepstack-scan", 4278, "deepstack_visual_indexes_for_vit with scan_layers true is not accepted"},
     {"one-checkpoint", 4688, "load_parameters_path with load_full_state_path is not accepted"},
     {"elastic-needs-controller", 4695, "elastic_enabled true needs enable_single_controller true"},
     {"colocated-needs-controller", 4701,

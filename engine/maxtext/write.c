@@ -74,6 +74,18 @@ static void put_batch_split(struct writer *writer, const struct adv_model *model
         put(writer, ADV_NAME_BATCH_SPLIT_FACTOR, "2");
 }
 
+/* MaxText 0.2.5 builds the encoder of speech whatever use_multimodal says (models.py:139), and checks the
+ * layers that take pictures in even where no picture comes (types.py:4278). */
+static void put_text_alone(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model)
+{
+    if (plan->family.use_multimodal) return;
+    if (model->has_audio && !adv_config_find(writer->config, ADV_NAME_USE_AUDIO))
+        put(writer, ADV_NAME_USE_AUDIO, "false");
+    if (model->has_deepstack && plan->family.scan_layers &&
+        !adv_config_find(writer->config, ADV_NAME_DEEPSTACK_VISUAL_INDEXES_FOR_VIT))
+        put(writer, ADV_NAME_DEEPSTACK_VISUAL_INDEXES_FOR_VIT, "[]");
+}
+
 adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *model,
                           const struct adv_cluster *cluster, const struct adv_pin *pins, int pins_count,
                           struct adv_arena *arena, struct adv_config *config, adv_err *err)
@@ -85,6 +97,7 @@ adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *m
     put_pins(&writer, pins, pins_count);
     put_sparse_training(&writer, model);
     put_batch_split(&writer, model);
+    put_text_alone(&writer, plan, model);
     if (!writer.full) return ADV_OK;
     return adv_err_add(err, ADV_E_MEMORY, "", NULL,
                        "the configuration has more than %d keys or the request's memory is used up",

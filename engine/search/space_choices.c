@@ -45,14 +45,19 @@ static bool suits(enum adv_key_suits when, const struct adv_advise_request *requ
         return has_tokamax(request);
     case ADV_SUITS_LONG:
         return is_long(request) && plan->family.use_tokamax_splash;
-    case ADV_SUITS_UNSCANNABLE: /* layers that share keys or embeddings, or take a picture in */
-        return request->model.cannot_scan;
     case ADV_SUITS_FIXED_SCALES:
         return request->cluster.chip.recipe.fixed_fp8_scales;
     case ADV_SUITS_NEVER:
         break;
     }
     return false;
+}
+
+/* Layers that share keys or embeddings, or take a picture in, are not scanned; all others are, also where the
+ * model's own file is made for pictures. */
+static bool can_scan(const struct adv_model *model, const struct adv_plan *plan)
+{
+    return !model->cannot_scan && !(model->has_deepstack && plan->family.use_multimodal);
 }
 
 void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan *plan)
@@ -62,6 +67,8 @@ void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan
         if (suits(key->suits, request, plan) && !adv_request_pins(request, key->name))
             adv_key_put(key, (char *)plan + key->plan_at, key->plan_bytes, key->recipe);
     }
+    if (!adv_request_pins(request, ADV_NAME_SCAN_LAYERS))
+        plan->family.scan_layers = can_scan(&request->model, plan);
     const struct adv_chip_recipe *recipe = &request->cluster.chip.recipe;
     const bool experts = adv_model_has_experts(&request->model);
     adv_flags_overlay(&plan->flags, experts ? &recipe->flags_with_experts : &recipe->flags);

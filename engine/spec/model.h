@@ -145,7 +145,9 @@ struct adv_model {
     unsigned mesh_axes;   /* bits (1 << enum adv_axis) of the mesh that the model brings; 0: MaxText's own */
     bool cannot_scan;     /* MaxText refuses scan_layers */
     bool is_multimodal;   /* use_multimodal of its file */
-    bool has_mrope;       /* use_mrope of its file: three positions a token */
+    bool has_audio;       /* use_audio of its file */
+    bool has_deepstack;   /* a picture goes into single layers: with use_multimodal they cannot be scanned */
+    bool has_mrope;       /* use_mrope of its file: three positions a token, with use_multimodal */
     bool splits_batch;    /* use_batch_split_schedule of its file */
     bool without_maxtext; /* MaxText has no such model: nothing can be started */
     int layer_kinds_count;
@@ -162,9 +164,17 @@ struct adv_model_params {
         unembedding; /* unembedding 0 when tied; embedding includes gemma4 small's per-layer table */
     double attention, dense_ffn, router, routed_experts, shared_experts, norms, other;
     double positions;         /* learned positions */
-    double hyper_connections; /* mHC mixing weights; also in `other` */
-    double largest_layer;     /* of one layer of the largest kind */
+    double hyper_connections; /* mHC mixing weights; also in `other`; whole on every device */
+    double grouped_outputs; /* DeepSeek4's first output projections, also in `attention`: MaxText shards them
+                               over tensor alone (kernel_axes of o_a_proj) */
+    double largest_layer;   /* of one layer of the largest kind */
 };
+
+/* Parameters that every device of the weights' shards holds whole, but for the tensor axis. */
+static inline double adv_params_whole(const struct adv_model_params *params, double tensor_shards)
+{
+    return params->hyper_connections + params->grouped_outputs / tensor_shards;
+}
 
 /* Whether any layer has a sparse-attention indexer. */
 static inline bool adv_model_has_indexer(const struct adv_model *model)

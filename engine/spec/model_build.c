@@ -423,7 +423,9 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     model->has_mrope = keys->has_mrope;
     model->splits_batch = keys->splits_batch;
     model->without_maxtext = keys->without_maxtext;
-    model->cannot_scan = keys->cannot_scan || keys->decoder_block == ADV_DECODER_GEMMA4_SMALL;
+    model->has_audio = keys->has_audio;
+    model->has_deepstack = keys->has_deepstack;
+    model->cannot_scan = keys->decoder_block == ADV_DECODER_GEMMA4_SMALL;
     model->has_learned_positions = keys->trainable_position_size > 0;
     model->position_rows = model->has_learned_positions ? keys->trainable_position_size : 0;
     if (keys->decoder_block == ADV_DECODER_GEMMA4_SMALL)

@@ -85,7 +85,8 @@ struct adv_model_keys {
     bool has_mrope;            /* its file brings use_mrope */
     bool splits_batch;         /* its file brings use_batch_split_schedule */
     bool without_maxtext;      /* MaxText has no model file for it: priced by a block that costs the same */
-    bool cannot_scan;          /* its vision tower feeds single layers (deepstack) */
+    bool has_audio;            /* its file brings use_audio */
+    bool has_deepstack;        /* its vision tower feeds single layers */
     int compress_ratios_count;
     int compress_ratios[ADV_LIMIT_COMPRESS_RATIOS];
 #define ADV_MODEL_INTEGER_MEMBER(key, fallback, low, high) int64_t key;

@@ -155,7 +155,8 @@ struct adv_plan_family {
     enum adv_custom_mesh custom_mesh;
     enum adv_cp_strategy cp_strategy;
     bool cp_load_balance;
-    bool packing; /* documents share sequences: segment ids, which MLA cannot pass round a ring */
+    bool use_multimodal; /* images or speech beside the text, which the engine does not price */
+    bool packing;        /* documents share sequences: segment ids, which MLA cannot pass round a ring */
     bool use_2d_fsdp_sharding, shard_exp_on_fsdp;
     /* pipeline */
     int pipeline_layers;

@@ -364,10 +364,13 @@ static bool rule_scan(const struct adv_rule_facts *facts, struct adv_rule_report
 {
     const struct adv_model *model = facts->model;
     if (!facts->plan->family.scan_layers) return false;
-    if (model->cannot_scan) {
+    if (model->cannot_scan)
         return adv_rule_broken(report, "/config/scan_layers", "set it to false", "%s cannot scan its layers",
                                model->name);
-    }
+    if (model->has_deepstack && facts->plan->family.use_multimodal)
+        return adv_rule_broken(report, "/config/scan_layers",
+                               "set it to false, or use_multimodal to false to train on text alone",
+                               "%s takes pictures into single layers, which cannot be scanned", model->name);
     if (model->decoder != ADV_DECODER_GPT_OSS && model->decoder != ADV_DECODER_LLAMA4 &&
         model->decoder != ADV_DECODER_QWEN3_NEXT && model->decoder != ADV_DECODER_OLMO3) {
         return false;

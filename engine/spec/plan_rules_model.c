@@ -51,8 +51,10 @@ bool adv_rule_hash_routing(const struct adv_rule_facts *facts, struct adv_rule_r
 /* types.py:3987, 5242, 5291 */
 bool adv_rule_multimodal_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (!facts->model->is_multimodal || facts->plan->family.cp_strategy == ADV_CP_ALL_GATHER) return false;
-    return adv_rule_broken(report, "/config/context_parallel_strategy", "use all_gather",
+    if (!facts->plan->family.use_multimodal || facts->plan->family.cp_strategy == ADV_CP_ALL_GATHER)
+        return false;
+    return adv_rule_broken(report, "/config/context_parallel_strategy",
+                           "use all_gather, or set use_multimodal to false to train on text alone",
                            "%s is multimodal, which only all_gather takes", facts->model->name);
 }
 

@@ -71,8 +71,9 @@ bool adv_rule_pipeline_bias(const struct adv_rule_facts *facts, struct adv_rule_
 /* pipeline.py splits positions as one number a token. */
 bool adv_rule_pipeline_positions(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (facts->stage == 1 || !facts->model->has_mrope) return false;
-    return adv_rule_broken(report, "/config/ici_pipeline_parallelism", "use no pipeline for this model",
+    if (facts->stage == 1 || !facts->model->has_mrope || !facts->plan->family.use_multimodal) return false;
+    return adv_rule_broken(report, "/config/ici_pipeline_parallelism",
+                           "use no pipeline, or set use_multimodal to false to train on text alone",
                            "%s has three positions a token, which no pipeline of MaxText splits",
                            facts->model->name);
 }

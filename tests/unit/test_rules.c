@@ -36,6 +36,7 @@ static const struct {
     {"pipeline-routed-bias", "kimi-k2-1t",
      "\"ici_pipeline_parallelism\":4,\"num_layers_per_pipeline_stage\":15",
      "/config/ici_pipeline_parallelism"},
+    {"scan-cycle", "qwen3-omni-30b-a3b", "\"scan_layers\":true", "/config/scan_layers"},
     {"pipeline-positions", "qwen3-vl-30b-a3b",
      "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":24,\"scan_layers\":false",
      "/config/ici_pipeline_parallelism"},

@@ -5,6 +5,7 @@
 #include "engine/base/units.h"
 #include "engine/cost/heap.h"
 #include "engine/cost/scratch.h"
+#include "engine/cost/state.h"
 
 static struct adv_working known_working(const struct adv_cost *cost, const struct adv_layer *layer)
 {
@@ -55,17 +56,6 @@ static double unrecomputed_bytes(const struct adv_cost *cost, const struct adv_l
     if (!layer->reuses_kv) attention += (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
     double dense = (double)layer->mlp_dim * (layer->mlp_inputs + 1.0);
     return 2.0 * cost->tokens * ((1.0 + layer->norms) * emb + attention + dense);
-}
-
-/* Persistent bytes per parameter of the optimizer's moments. */
-static double moment_bytes(const struct adv_plan *plan)
-{
-    double w = adv_format_bytes(plan->family.weight_dtype);
-    double mu = adv_format_bytes(plan->family.mu_dtype);
-    if (plan->family.optimizer == ADV_OPT_SGD) return 0.0;
-    if (plan->family.optimizer == ADV_OPT_MUON) return mu;
-    if (plan->family.optimizer == ADV_OPT_ADAM_PAX) return 2.0 * w;
-    return mu + w;
 }
 
 /* The stack of one tensor of a layer, where it stays on the device. */
@@ -214,67 +204,6 @@ static const struct adv_layer_sums *sums_of(const struct adv_cost *cost, struct 
     return sums;
 }
 
-/* The optimizer's state, and copies made of it; bytes per device. */
-struct state {
-    double weights, moments, device_weights, device_moments;
-    double copies;         /* the layers' weights in the compute format and the matmuls' layout */
-    double gradients;      /* in the smaller of the weights' format and grad_dtype */
-    double accumulated;    /* gradients of the microbatches before this one */
-    double between_slices; /* gradients on their way to other slices */
-};
-
-/* Gradients cross slices out of one buffer into another, both in the weights' format though grad_dtype is
- * what is sent: with two slices DeepSeek (grad_dtype bfloat16) is reported to need 8 GiB and more over
- * the same shards on one slice. With the data-parallel overlap flags the reduction is pipelined through
- * the layers' loop instead, a layer at a time: published steps on many slices ran where whole buffers
- * would not have fitted. */
-static double between_slices_bytes(const struct adv_plan *plan, double weights)
-{
-    return plan->family.dcn[ADV_AXIS_DATA] > 1 && plan->flags.data_parallel_overlap != 1 ? 2.0 * weights
-                                                                                         : 0.0;
-}
-
-/* Elements of experts beyond a device's shard that are whole over fsdp_transpose all through the loop over
- * layers. Grouped matmuls need the width over tensor alone; where a tensor axis shards it too, and inside
- * fsdp_transpose, no gather of a layer's weights leaves that part, so XLA turns the stacks of all layers
- * before the loop, and those of the gradients behind it (compiled with MaxText 0.2.5). */
-static double turned_experts(const struct adv_cost *cost, const struct adv_model_params *params)
-{
-    const bool is_turned = cost->tp > 1 && cost->width_shards > 1 && cost->expert_width_shards == 1;
-    return is_turned && cost->plan->family.scan_layers
-               ? params->routed_experts / cost->expert_shards * (cost->width_shards - 1.0)
-               : 0.0;
-}
-
-static struct state state_of(const struct adv_cost *cost, const struct adv_model_params *params)
-{
-    const struct adv_plan *plan = cost->plan;
-    const double turned = turned_experts(cost, params);
-    double shard = (params->total - params->routed_experts) / cost->weight_shards +
-                   params->routed_experts / cost->expert_shards;
-    /* every stage of a pipeline holds the embedding and the head; their gradients come last */
-    double held =
-        shard + (params->embedding + params->unembedding) / cost->weight_shards * (cost->stages - 1.0);
-    double state_shards =
-        plan->shard_optimizer_over_data ? (double)cost->dp * plan->family.dcn[ADV_AXIS_DATA] : 1.0;
-    struct state s = {.weights = adv_format_bytes(plan->family.weight_dtype) * held,
-                      .moments = moment_bytes(plan) * held / state_shards};
-    /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
-    double gradients =
-        adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *
-        (shard + turned);
-    s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
-    s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
-    /* before the loop over layers XLA casts and turns all that it will slice in it */
-    if (plan->family.scan_layers)
-        s.copies =
-            adv_format_bytes(plan->family.dtype) * (shard + turned - params->embedding / cost->weight_shards);
-    s.accumulated = plan->family.gradient_accumulation_steps > 1 ? gradients : 0.0;
-    s.gradients = gradients + s.accumulated;
-    s.between_slices = between_slices_bytes(plan, s.weights);
-    return s;
-}
-
 /* Whether the gradient of the logits is a tensor though the head is gathered whole: of one sequence a device
  * that is shorter than the vocabulary and not too short beside emb. Under a cap it is the other way round:
  * one sequence has none. */
@@ -384,7 +313,7 @@ static const char *const backward_names[BACKWARD_PARTS] = {"saved_activations",
                                                            "turned_activations"};
 
 /* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
-static void frame_loss(const struct adv_cost *cost, const struct state *state, double *bytes)
+static void frame_loss(const struct adv_cost *cost, const struct adv_state *state, double *bytes)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
@@ -441,7 +370,7 @@ static double late_tiles(const struct adv_cost *cost)
     return kept ? cost->constants->accumulated_late_tiles : 0.0;
 }
 
-static void frame_backward(const struct adv_cost *cost, const struct state *state, double *bytes)
+static void frame_backward(const struct adv_cost *cost, const struct adv_state *state, double *bytes)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
@@ -473,7 +402,8 @@ static void list(const struct adv_heap *heap, struct adv_ledger *ledger, enum ad
     part(ledger, "fragmentation", adv_heap_lost_bytes(heap, bytes, count), at);
 }
 
-static double update_peak(const struct adv_cost *cost, const struct state *state, struct adv_ledger *ledger)
+static double update_peak(const struct adv_cost *cost, const struct adv_state *state,
+                          struct adv_ledger *ledger)
 {
     enum { GRADIENTS, LOGITS, HEAD, PARTS };
     static const char *const names[PARTS] = {"gradients", "logits", "head_weights"};
@@ -509,7 +439,8 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
                                          : k->turned_emb_copies;
 }
 
-static void make_frame(const struct adv_cost *cost, const struct state *state, struct adv_memory_frame *frame)
+static void make_frame(const struct adv_cost *cost, const struct adv_state *state,
+                       struct adv_memory_frame *frame)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
@@ -562,7 +493,7 @@ static struct adv_memory_frame *frame_of(const struct adv_cost *cost, const stru
     struct adv_memory_frame *frame = fresh;
     if (cost->scratch && cost->scratch->placed) frame = adv_scratch_frame(cost->scratch);
     if (frame != fresh && frame->known) return frame;
-    const struct state state = state_of(cost, params);
+    const struct adv_state state = adv_state_of(cost, params);
     make_frame(cost, &state, frame);
     frame->known = true;
     return frame;
@@ -574,7 +505,7 @@ static void write_parts(const struct adv_cost *cost, const struct adv_model_para
     const struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
     struct adv_heap backward = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);
     backward.shared = frame->shared_bytes;
-    const struct state state = state_of(cost, params);
+    const struct adv_state state = adv_state_of(cost, params);
     part(ledger, "weights", state.device_weights, ADV_AT_ALWAYS);
     part(ledger, "optimizer_state", state.device_moments, ADV_AT_ALWAYS);
     list(&loss, ledger, ADV_AT_LOSS, loss_names, frame->loss, LOSS_PARTS);

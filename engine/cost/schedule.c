@@ -397,8 +397,16 @@ void adv_schedule_step(const struct adv_cost *cost, const struct adv_model_param
                        struct adv_account *account)
 {
     double experts = params->routed_experts / cost->expert_shards;
-    double dense = (params->total - params->routed_experts) / cost->weight_shards;
+    double whole = adv_params_whole(params, cost->tp) / cost->stages;
+    double dense =
+        (params->total - params->routed_experts - adv_params_whole(params, 1.0)) / cost->weight_shards +
+        whole;
     double shard_params = dense + experts;
+    if (whole > 0.0 && cost->dense_group.devices > 1) {
+        double bytes = adv_cost_gradient_bytes(cost->plan) * whole;
+        double seconds = adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_ALL_REDUCE, bytes);
+        adv_account_hidden(account, ADV_TERM_DATA_REDUCE, seconds, seconds, 1.0, bytes);
+    }
     if (cost->data_group.devices > 1) {
         double bytes = adv_cost_gradient_bytes(cost->plan) * shard_params;
         double seconds = adv_cost_collective_s(cost, &cost->data_group, ADV_COLLECTIVE_ALL_REDUCE, bytes);

@@ -51,6 +51,11 @@ static double compressor_params(double emb, int ratio, double width)
     return 2 * emb * overlap * width + ratio * overlap * width + width;
 }
 
+static double grouped_output_params(const struct adv_layer *layer)
+{
+    return (double)layer->q_heads * layer->head_dim_qk * layer->output_lora_rank;
+}
+
 static double compressed_attention_params(const struct adv_model *model, const struct adv_layer *layer)
 {
     double emb = (double)model->emb_dim;
@@ -58,7 +63,7 @@ static double compressed_attention_params(const struct adv_model *model, const s
     double rank = layer->q_lora_rank;
     double params = emb * rank + rank + rank * width;        /* queries, low rank */
     params += emb * layer->head_dim_qk + layer->head_dim_qk; /* one key-value stream */
-    params += width * layer->output_lora_rank;               /* output: grouped, then joined */
+    params += grouped_output_params(layer);                  /* output: grouped, then joined */
     params += (double)layer->output_groups * layer->output_lora_rank * emb;
     params += layer->q_heads; /* sinks */
     if (layer->compress_ratio > 0)
@@ -174,6 +179,8 @@ struct adv_model_params adv_model_params(const struct adv_model *model)
         sum.norms += count * params.norms;
         sum.other += count * params.other;
         sum.hyper_connections += count * hyper_connection_params(model);
+        if (layer->attention == ADV_ATTENTION_COMPRESSED)
+            sum.grouped_outputs += count * grouped_output_params(layer);
         if (layer->experts > 0)
             active_experts += count * params.routed_experts * layer->experts_per_token / layer->experts;
         double total = adv_layer_params_total(&params);

@@ -1,0 +1,67 @@
+#include "engine/cost/state.h"
+
+#include "engine/base/units.h"
+
+/* Persistent bytes per parameter of the optimizer's moments. */
+static double moment_bytes(const struct adv_plan *plan)
+{
+    double w = adv_format_bytes(plan->family.weight_dtype);
+    double mu = adv_format_bytes(plan->family.mu_dtype);
+    if (plan->family.optimizer == ADV_OPT_SGD) return 0.0;
+    if (plan->family.optimizer == ADV_OPT_MUON) return mu;
+    if (plan->family.optimizer == ADV_OPT_ADAM_PAX) return 2.0 * w;
+    return mu + w;
+}
+
+/* Gradients cross slices out of one buffer into another, both in the weights' format though grad_dtype is
+ * what is sent: with two slices DeepSeek (grad_dtype bfloat16) is reported to need 8 GiB and more over
+ * the same shards on one slice. With the data-parallel overlap flags the reduction is pipelined through
+ * the layers' loop instead, a layer at a time: published steps on many slices ran where whole buffers
+ * would not have fitted. */
+static double between_slices_bytes(const struct adv_plan *plan, double weights)
+{
+    return plan->family.dcn[ADV_AXIS_DATA] > 1 && plan->flags.data_parallel_overlap != 1 ? 2.0 * weights
+                                                                                         : 0.0;
+}
+
+/* Elements of experts beyond a device's shard that are whole over fsdp_transpose all through the loop over
+ * layers. Grouped matmuls need the width over tensor alone; where a tensor axis shards it too, and inside
+ * fsdp_transpose, no gather of a layer's weights leaves that part, so XLA turns the stacks of all layers
+ * before the loop, and those of the gradients behind it (compiled with MaxText 0.2.5). */
+static double turned_experts(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    const bool is_turned = cost->tp > 1 && cost->width_shards > 1 && cost->expert_width_shards == 1;
+    return is_turned && cost->plan->family.scan_layers
+               ? params->routed_experts / cost->expert_shards * (cost->width_shards - 1.0)
+               : 0.0;
+}
+
+struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    const struct adv_plan *plan = cost->plan;
+    const double turned = turned_experts(cost, params);
+    double sharded = params->total - params->routed_experts - adv_params_whole(params, 1.0);
+    double shard = sharded / cost->weight_shards + params->routed_experts / cost->expert_shards +
+                   adv_params_whole(params, cost->tp) / cost->stages;
+    /* every stage of a pipeline holds the embedding and the head; their gradients come last */
+    double held =
+        shard + (params->embedding + params->unembedding) / cost->weight_shards * (cost->stages - 1.0);
+    double state_shards =
+        plan->shard_optimizer_over_data ? (double)cost->dp * plan->family.dcn[ADV_AXIS_DATA] : 1.0;
+    struct adv_state s = {.weights = adv_format_bytes(plan->family.weight_dtype) * held,
+                      .moments = moment_bytes(plan) * held / state_shards};
+    /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
+    double gradients =
+        adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *
+        (shard + turned);
+    s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
+    s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
+    /* before the loop over layers XLA casts and turns all that it will slice in it */
+    if (plan->family.scan_layers)
+        s.copies =
+            adv_format_bytes(plan->family.dtype) * (shard + turned - params->embedding / cost->weight_shards);
+    s.accumulated = plan->family.gradient_accumulation_steps > 1 ? gradients : 0.0;
+    s.gradients = gradients + s.accumulated;
+    s.between_slices = between_slices_bytes(plan, s.weights);
+    return s;
+}

@@ -7,72 +7,6 @@
 #include "engine/cost/scratch.h"
 #include "engine/cost/state.h"
 
-static struct adv_working known_working(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    struct adv_cost_scratch *scratch = cost->scratch;
-    int kind = adv_cost_kind(cost, layer);
-    if (!scratch) return adv_memory_layer_working(cost, layer, cost->layer_params[kind]);
-    if (!scratch->working_known[kind])
-        scratch->working[kind] = adv_memory_layer_working(cost, layer, cost->layer_params[kind]);
-    scratch->working_known[kind] = true;
-    return scratch->working[kind];
-}
-
-/* The experimental scheduler orders a layer's operations so that less lives at once. It goes with where
- * tensors are kept, not with the family, so it is not remembered. */
-static struct adv_working working(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    struct adv_working w = known_working(cost, layer);
-    double ordered = w.tokens_bytes - w.scores_bytes;
-    if (cost->plan->flags.host_offload_scheduling == 1) ordered *= cost->constants->scheduled_layer_frac;
-    if (!adv_memory_windowed(cost)) ordered *= cost->constants->gathered_layer_frac;
-    w.tokens_bytes = ordered + w.scores_bytes;
-    return w;
-}
-
-static double total(struct adv_working w)
-{
-    return w.tokens_bytes + w.routed_bytes + w.weights_bytes;
-}
-
-/* HBM left for the compiler's own temporaries when nothing is recomputed. */
-static const double everything_frac = 0.85;
-
-bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_model_params *params)
-{
-    if (cost->plan->family.scan_layers || cost->model->decoder != ADV_DECODER_GEMMA4_SMALL) return false;
-    double bytes = 16.0 * (params->total - params->routed_experts) / cost->weight_shards +
-                   16.0 * params->routed_experts / cost->expert_shards;
-    for (int i = 0; i < cost->model->layer_kinds_count; i++)
-        bytes += total(working(cost, &cost->model->layers[i])) * cost->model->layers[i].count;
-    return bytes <= everything_frac * cost->chip->hbm_usable_bytes_per_device;
-}
-
-/* Forward values of a layer that recomputes nothing, beside its named input. */
-static double unrecomputed_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    double emb = (double)cost->model->emb_dim;
-    double attention = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
-    if (!layer->reuses_kv) attention += (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
-    double dense = (double)layer->mlp_dim * (layer->mlp_inputs + 1.0);
-    return 2.0 * cost->tokens * ((1.0 + layer->norms) * emb + attention + dense);
-}
-
-/* The stack of one tensor of a layer, where it stays on the device. */
-static double kept_bytes(const struct adv_cost *cost, enum adv_tensor tensor, double width)
-{
-    return adv_remat_place(cost->places, tensor) == ADV_PLACE_DEVICE ? 2.0 * cost->tokens * width : 0.0;
-}
-
-/* Steps of a pipeline whose tensors a stage holds, for each of its layers: a stage that comes round again
- * with its next layers (circular) holds what fills and drains the pipeline once, not once a round. */
-static double steps_in_flight(const struct adv_cost *cost)
-{
-    return cost->stages > 1
-               ? cost->microbatches + (cost->stages - 1.0) / adv_plan_pipeline_rounds(cost->plan, cost->model)
-               : 1.0;
-}
-
 /* Where a stage comes round before its microbatches do, their hidden states wait in a store of all. */
 static double circular_storage_bytes(const struct adv_cost *cost)
 {
@@ -82,126 +16,6 @@ static double circular_storage_bytes(const struct adv_cost *cost)
         cost->microbatches <= cost->stages * delay)
         return 0.0;
     return 2.0 * cost->tokens * (double)cost->model->emb_dim * cost->microbatches;
-}
-
-/* Layers of the scan steps that hold more than one. */
-struct blocks {
-    double layers, block;    /* all of them, and of one step */
-    struct adv_working left; /* what all leave, see without_kept */
-    bool parted;             /* each is recomputed from its own input */
-};
-
-/* Where one step of the scan holds a block of layers, all of them are recomputed before the last is
- * differentiated: beside the layer that needs most, the others of its block, whatever their kinds, leave a
- * part of what they need; a few of them only where a policy keeps the input of each. A layer that needs most
- * and is not in every block counts whole. `top_left`: what it would leave. */
-static struct adv_working in_block(const struct adv_constants *k, const struct blocks *in,
-                                   struct adv_working top, struct adv_working top_left)
-{
-    if (in->layers <= 0.0) return top;
-    const double mean = in->block / in->layers;
-    const double further = adv_max(1.0, in->block - 1.0);
-    const double frac = in->parted ? adv_min(1.0, k->block_kept_layers / further) : k->block_layers_frac;
-    top.tokens_bytes += frac * adv_max(0.0, in->left.tokens_bytes * mean - top_left.tokens_bytes);
-    top.routed_bytes += frac * adv_max(0.0, in->left.routed_bytes * mean - top_left.routed_bytes);
-    top.weights_bytes += frac * adv_max(0.0, in->left.weights_bytes * mean - top_left.weights_bytes);
-    return top;
-}
-
-/* What a layer of a block leaves while another is differentiated: tensors that are kept on the device are
- * read from their stacks when their turn comes. */
-static struct adv_working without_kept(const struct adv_cost *cost, const struct adv_layer *layer,
-                                       struct adv_working working, const struct adv_saved *saved)
-{
-    const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
-    working.tokens_bytes -=
-        saved->bytes[ADV_PLACE_DEVICE] - saved->routed_device_bytes - (input.on_host ? 0.0 : input.bytes);
-    working.routed_bytes -= saved->routed_device_bytes;
-    return working;
-}
-
-/* Adds the stack of inputs of `count` layers, and the stacks that the iteration taken out of the backward
- * loop may read in another layout. A step of the scan that holds a block of layers reads them as they lie,
- * but for its own input where layers have norms on both sides and of queries and keys (gemma3; not gemma2,
- * olmo3). Where weights arrive by windowed einsums, stacks of the feed-forward are turned only if both its
- * products are saved: else the one that is computed again leads. */
-static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
-                       struct adv_layer_sums *sums)
-{
-    const double emb = (double)cost->model->emb_dim, mlp = (double)layer->mlp_dim;
-    const bool in_blocks = layer->scan_block > 1;
-    const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
-    const double inputs = input.on_host ? 0.0 : input.bytes * count;
-    if (in_blocks) {
-        const double first = input.on_host ? 0.0 : 2.0 * emb * cost->tokens * count / layer->scan_block;
-        sums->inputs += first;
-        if (layer->norms > 2 && layer->has_qk_norm) sums->emb_stacks += first;
-        return;
-    }
-    sums->inputs += inputs;
-    sums->emb_stacks += inputs + kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
-    const double first =
-        (kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
-    const double second = kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp) * count;
-    const bool saved = adv_remat_place(cost->places, ADV_TENSOR_MLPWI_0) != ADV_PLACE_REMAT &&
-                       adv_remat_place(cost->places, ADV_TENSOR_MLPWI_1) != ADV_PLACE_REMAT;
-    if (saved || !adv_memory_windowed(cost)) sums->mlp_stack += adv_max(first, second);
-}
-
-/* Whether a step of the scan holds more than one layer. */
-static bool is_in_block(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    return layer->scan_block > 1 && cost->plan->family.scan_layers;
-}
-
-static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
-{
-    struct adv_layer_sums sums = {0};
-    const struct adv_model *model = cost->model;
-    double in_flight = steps_in_flight(cost);
-    struct blocks in = {0};
-    struct adv_working top_left = {0};
-    bool has_blocks = false;
-    for (int i = 0; i < model->layer_kinds_count; i++)
-        has_blocks = has_blocks || is_in_block(cost, &model->layers[i]);
-    for (int i = 0; i < model->layer_kinds_count; i++) {
-        const struct adv_layer *layer = &model->layers[i];
-        struct adv_saved saved = adv_memory_layer_saved(cost, layer);
-        double count = (double)layer->count / cost->stages * in_flight;
-        if (cost->recompute_elided) saved.bytes[ADV_PLACE_DEVICE] += unrecomputed_bytes(cost, layer);
-        sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
-        sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
-        add_stacks(cost, layer, count, &sums);
-        sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
-        const struct adv_working w = working(cost, layer);
-        const struct adv_working left = has_blocks ? without_kept(cost, layer, w, &saved) : top_left;
-        if (total(w) > total(sums.top)) {
-            sums.top = w;
-            top_left = left;
-        }
-        if (!is_in_block(cost, layer)) continue;
-        in.left.tokens_bytes += left.tokens_bytes * layer->count;
-        in.left.routed_bytes += left.routed_bytes * layer->count;
-        in.left.weights_bytes += left.weights_bytes * layer->count;
-        in.layers += layer->count;
-        in.block = layer->scan_block;
-        in.parted = layer->input_names == ADV_INPUTS_NAMED_EACH &&
-                    adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) == ADV_PLACE_DEVICE;
-    }
-    const double alone = total(sums.top);
-    sums.top = in_block(cost->constants, &in, sums.top, top_left);
-    sums.shared_bytes = total(sums.top) - alone;
-    return sums;
-}
-
-/* The same, remembered in the scratch, or else written to `fresh`. */
-static const struct adv_layer_sums *sums_of(const struct adv_cost *cost, struct adv_layer_sums *fresh)
-{
-    struct adv_cost_placed *placed = cost->scratch ? cost->scratch->placed : NULL;
-    struct adv_layer_sums *sums = placed ? &placed->sums : fresh;
-    if (!placed || !placed->sums_known) *sums = sum_layers(cost);
-    if (placed) placed->sums_known = true;
-    return sums;
 }
 
 /* Whether the gradient of the logits is a tensor though the head is gathered whole: of one sequence a device
@@ -259,14 +73,6 @@ static double late_heads(const struct adv_cost *cost)
                                             : k->gathered_late_head_copies;
 }
 
-/* Whether XLA takes an iteration out of the loops over layers to have the next one's transfers under way
- * beside each: it does unless a flag tells it not to. */
-static bool peels_loops(const struct adv_cost *cost)
-{
-    return cost->offloads && cost->plan->family.scan_layers &&
-           cost->plan->flags.host_transfer_pipelining != 0;
-}
-
 /* What lies in the heap at the loss, and at the start of the backward pass, in the order it is added up. */
 enum {
     LOSS_SAVED,
@@ -291,6 +97,7 @@ enum {
     BACKWARD_ROUTED,
     BACKWARD_STAGING,
     BACKWARD_TURNED,
+    BACKWARD_EARLY,
     BACKWARD_PARTS
 };
 _Static_assert((int)LOSS_SAVED == ADV_HEAP_SAVED && (int)BACKWARD_SAVED == ADV_HEAP_SAVED, "first");
@@ -310,7 +117,8 @@ static const char *const backward_names[BACKWARD_PARTS] = {"saved_activations",
                                                            "layer_working_set",
                                                            "routed_working_set",
                                                            "host_staging",
-                                                           "turned_activations"};
+                                                           "turned_activations",
+                                                           "early_recomputation"};
 
 /* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
 static void frame_loss(const struct adv_cost *cost, const struct adv_state *state, double *bytes)
@@ -353,12 +161,12 @@ static double late_logits(const struct adv_cost *cost)
     if (!routed && cost->plan->family.gradient_accumulation_steps > 1)
         return k->accumulated_late_logits_tensors;
     bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
-    if (scheduled && peels_loops(cost)) {
+    if (scheduled && adv_memory_peels_loops(cost)) {
         if (adv_memory_windowed(cost)) return k->windowed_peeled_late_logits_tensors;
         return turns_emb(cost) ? k->turned_late_logits_tensors : k->peeled_late_logits_tensors;
     }
     const bool windowed = adv_memory_windowed(cost);
-    if (!windowed && routed && peels_loops(cost)) return k->routed_peeled_late_logits_tensors;
+    if (!windowed && routed && adv_memory_peels_loops(cost)) return k->routed_peeled_late_logits_tensors;
     if (!windowed) return k->gathered_late_logits_tensors;
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
@@ -370,6 +178,16 @@ static double late_tiles(const struct adv_cost *cost)
     return kept ? cost->constants->accumulated_late_tiles : 0.0;
 }
 
+/* Where blocks have loops of their own, gradients of a block come when its turn does. By then what was saved
+ * of the blocks behind it and the copies of their weights have gone. */
+static double coming_gradients(const struct adv_cost *cost, const struct adv_model_params *params,
+                               const struct adv_state *state)
+{
+    const double heads = (params->embedding + params->unembedding) / params->total;
+    return (state->gradients - state->accumulated) * (1.0 - heads) *
+           (1.0 - 1.0 / adv_memory_blocks_in_turn(cost));
+}
+
 static void frame_backward(const struct adv_cost *cost, const struct adv_state *state, double *bytes)
 {
     const struct adv_constants *k = cost->constants;
@@ -377,7 +195,6 @@ static void frame_backward(const struct adv_cost *cost, const struct adv_state *
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
     bytes[BACKWARD_COPIES] = state->copies;
-    bytes[BACKWARD_GRADIENTS] = state->gradients;
     bytes[BACKWARD_BETWEEN] = state->between_slices;
     bytes[BACKWARD_LOGITS] = (plan->num_vocab_tiling == 1 ? late_logits(cost) : late_tiles(cost)) * 2.0 *
                                  tokens * vocab / plan->num_vocab_tiling +
@@ -411,7 +228,7 @@ static double update_peak(const struct adv_cost *cost, const struct adv_state *s
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
     const struct adv_heap heap =
-        adv_heap_at(cost, state->weights + state->moments, peels_loops(cost), ADV_AT_UPDATE);
+        adv_heap_at(cost, state->weights + state->moments, adv_memory_peels_loops(cost), ADV_AT_UPDATE);
     const double bytes[PARTS] = {
         [GRADIENTS] = state->gradients,
         [LOGITS] = plan->num_vocab_tiling == 1 ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
@@ -439,15 +256,35 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
                                          : k->turned_emb_copies;
 }
 
-static void make_frame(const struct adv_cost *cost, const struct adv_state *state,
-                       struct adv_memory_frame *frame)
+/* Whether few compiled steps show how XLA lays out steps of this kind: layers other than those of most
+ * models, or loops. */
+static bool is_unusual(const struct adv_cost *cost)
+{
+    const struct adv_model *model = cost->model;
+    if (!cost->plan->family.scan_layers || cost->plan->family.use_multimodal) return true;
+    if (model->mesh_axes || model->splits_batch || model->hyper_connections > 1) return true;
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        if (layer->attention == ADV_ATTENTION_LINEAR || layer->attention == ADV_ATTENTION_COMPRESSED ||
+            layer->indexer_topk > 0 || layer->loops_alone)
+            return true;
+    }
+    return false;
+}
+
+static void make_frame(const struct adv_cost *cost, const struct adv_model_params *params,
+                       const struct adv_state *state, struct adv_memory_frame *frame)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
-    frame->peels = peels_loops(cost);
+    frame->peels = adv_memory_peels_loops(cost);
+    frame->unusual = is_unusual(cost);
     frame->arguments = state->device_weights + state->device_moments;
     frame_loss(cost, state, frame->loss);
     frame_backward(cost, state, frame->backward);
+    frame->gradients = state->gradients;
+    frame->blocks = adv_memory_blocks_in_turn(cost);
+    frame->coming_gradients = coming_gradients(cost, params, state);
     frame->update_peak_bytes = update_peak(cost, state, NULL);
     frame->host_moments = plan->optimizer_host_offload ? state->moments : 0.0;
     frame->host_weights = plan->parameter_host_offload ? state->weights : 0.0;
@@ -459,6 +296,18 @@ static void make_frame(const struct adv_cost *cost, const struct adv_state *stat
     set_turned_copies(cost, frame);
 }
 
+/* XLA recomputes layers ahead of their turn as far as memory goes: of the limit it leaves a tenth where
+ * layers are not scanned, nothing (and more, in the one compiled step that had too little) beside transfers.
+ */
+static double early_bytes(const struct adv_heap *heap, double wanted, bool peels, double *parts)
+{
+    parts[BACKWARD_EARLY] = 0.0;
+    if (wanted <= 0.0) return 0.0;
+    const double filled_frac = peels ? 1.0 : 0.9;
+    const double room = filled_frac * heap->limit - adv_heap_peak(heap, parts, BACKWARD_PARTS);
+    return adv_max(0.0, adv_min(wanted, room));
+}
+
 /* Fills in what where tensors are kept decides. Returns the peak of the backward pass. Copies of stacks, and
  * logits kept for the head's gradient, wait until the loop is over where they have no room (pressed_frac). */
 static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *sums,
@@ -467,6 +316,8 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
     const struct adv_constants *k = cost->constants;
     const double copies = frame->emb_copies * sums->emb_stacks + frame->mlp_copies * sums->mlp_stack;
     frame->loss[LOSS_SAVED] = frame->backward[BACKWARD_SAVED] = sums->saved_device;
+    const double goes = (sums->saved_device + frame->backward[BACKWARD_COPIES]) * (1.0 - 1.0 / frame->blocks);
+    frame->backward[BACKWARD_GRADIENTS] = frame->gradients - adv_min(frame->coming_gradients, goes);
     frame->loss[LOSS_STAGING] = frame->peels ? k->loss_staging_tensors * sums->staged : 0.0;
     frame->backward[BACKWARD_GATHERED] = sums->top.weights_bytes;
     frame->backward[BACKWARD_WORKING] = sums->top.tokens_bytes;
@@ -477,8 +328,16 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
     frame->backward[BACKWARD_TURNED] = adv_max(copies, frame->stack_copies * sums->inputs);
     struct adv_heap heap = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);
     heap.shared = frame->shared_bytes = sums->shared_bytes;
+    frame->backward[BACKWARD_EARLY] = early_bytes(&heap, sums->early_bytes, frame->peels, frame->backward);
     const double waits = frame->late_logits + frame->backward[BACKWARD_TURNED];
-    const double all = adv_heap_peak(&heap, frame->backward, BACKWARD_PARTS), over = all - heap.limit;
+    double all = adv_heap_peak(&heap, frame->backward, BACKWARD_PARTS), over = all - heap.limit;
+    if (over > 0.0 && sums->waiting_bytes > 0.0) {
+        const double waiting = adv_min(over, sums->waiting_bytes);
+        frame->backward[BACKWARD_ROUTED] -= waiting;
+        heap.shared = frame->shared_bytes -= waiting;
+        all = adv_heap_peak(&heap, frame->backward, BACKWARD_PARTS);
+        over = all - heap.limit;
+    }
     if (waits <= 0.0 || over <= 0.0) return all;
     const double stays_frac = adv_max(k->pressed_frac, 1.0 - over / waits);
     frame->backward[BACKWARD_LOGITS] *= stays_frac;
@@ -494,7 +353,7 @@ static struct adv_memory_frame *frame_of(const struct adv_cost *cost, const stru
     if (cost->scratch && cost->scratch->placed) frame = adv_scratch_frame(cost->scratch);
     if (frame != fresh && frame->known) return frame;
     const struct adv_state state = adv_state_of(cost, params);
-    make_frame(cost, &state, frame);
+    make_frame(cost, params, &state, frame);
     frame->known = true;
     return frame;
 }
@@ -519,7 +378,7 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     const struct adv_constants *k = cost->constants;
     struct adv_memory_frame fresh, *frame = frame_of(cost, params, &fresh);
     struct adv_layer_sums fresh_sums;
-    const struct adv_layer_sums *sums = sums_of(cost, &fresh_sums);
+    const struct adv_layer_sums *sums = adv_memory_layer_sums(cost, &fresh_sums);
     memory->backward_peak_bytes = fill_in(cost, sums, frame);
     if (ledger) write_parts(cost, params, frame, ledger);
     const struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
@@ -528,4 +387,5 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     memory->host_bytes_per_host =
         (sums->saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;
     memory->log_sd = frame->peels ? k->peeled_memory_log_sd : k->memory_log_sd;
+    if (frame->unusual) memory->log_sd = adv_max(memory->log_sd, k->unusual_memory_log_sd);
 }

@@ -10,8 +10,7 @@
 
 /* True for the blocks of the small gemma4 models, which are always unrolled, when every activation of every
  * layer fits beside the state: the published recipe leaves no time for a recompute whatever remat_policy
- * says. Other unrolled layers recompute as scanned ones do: MaxText keeps XLA from merging a recomputation
- * with the forward pass (prevent_cse). */
+ * says. Other unrolled layers recompute as scanned ones do, only early: see adv_layer_sums.early_bytes. */
 bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_model_params *params);
 
 struct adv_memory {
@@ -77,6 +76,7 @@ double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_la
 struct adv_working {
     double tokens_bytes;  /* attention and dense feed-forward */
     double scores_bytes;  /* of those: whole score matrices, which no order of operations spares */
+    double chunks_bytes;  /* of a gated delta net; all of a scan step's are there at once */
     double routed_bytes;  /* rows or slots of routed experts */
     double weights_bytes; /* the layer's weights in the compute format: gathered, and gradients before they
                              scatter */
@@ -97,16 +97,20 @@ struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const s
 
 /* ---- What the peaks are added up from. */
 
-enum { ADV_MOMENT_PARTS = 12 };
+enum { ADV_MOMENT_PARTS = 13 };
 
 /* Bytes per device. What where tensors are kept decides is filled in for each plan; the rest goes with the
  * family, the tiling of the vocabulary, and whether tensors, weights and moments are on the host. */
 struct adv_memory_frame {
-    bool known, peels; /* peels: XLA takes an iteration out of the loops for transfers */
+    bool known, peels; /* peels: adv_memory_peels_loops */
+    bool unusual;      /* few compiled steps are of its kind */
     unsigned family;   /* of which family: adv_cost_scratch.family_number */
     uint64_t key;
     double arguments, loss[ADV_MOMENT_PARTS], backward[ADV_MOMENT_PARTS];
     double update_peak_bytes, host_moments, host_weights;
+    double blocks;                 /* adv_memory_blocks_in_turn */
+    double gradients;              /* at the end of the backward pass */
+    double coming_gradients;       /* of those, what comes block by block */
     double stack_copies;           /* of the layer inputs' stack */
     double emb_copies, mlp_copies; /* of the stacks of [tokens, emb], and of the larger of [tokens, mlp] */
     double shared_bytes;           /* adv_layer_sums.shared_bytes of the plan */
@@ -122,5 +126,18 @@ struct adv_layer_sums {
     double mlp_stack;  /* the larger of [tokens, mlp] that may be turned */
     struct adv_working
         top; /* of the layer kind that needs most, and of what shares a step of the scan with it */
-    double shared_bytes; /* of those, what the others add */
+    double shared_bytes;  /* of those, what the others add */
+    double waiting_bytes; /* of those, what is recomputed later where it has no room */
+    double early_bytes;   /* what the other layers compute again ahead of their turn, where there is room */
 };
+
+/* Remembered in the scratch, or else written to `fresh`. */
+const struct adv_layer_sums *adv_memory_layer_sums(const struct adv_cost *cost, struct adv_layer_sums *fresh);
+
+/* Whether XLA takes an iteration out of the loops over layers to have the next one's transfers under way
+ * beside each: it does unless a flag tells it not to. */
+bool adv_memory_peels_loops(const struct adv_cost *cost);
+
+/* Blocks of layers that the step goes through one by one, each with loops of its own; 1 where a loop goes
+ * over them. */
+double adv_memory_blocks_in_turn(const struct adv_cost *cost);

@@ -49,7 +49,7 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
     double state_shards =
         plan->shard_optimizer_over_data ? (double)cost->dp * plan->family.dcn[ADV_AXIS_DATA] : 1.0;
     struct adv_state s = {.weights = adv_format_bytes(plan->family.weight_dtype) * held,
-                      .moments = moment_bytes(plan) * held / state_shards};
+                          .moments = moment_bytes(plan) * held / state_shards};
     /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
     double gradients =
         adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *

@@ -59,11 +59,7 @@ static struct widths widths_of(const struct adv_cost *cost, const struct adv_lay
 {
     struct widths w = {0};
     w.mlp = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
-    if (layer->attention == ADV_ATTENTION_LINEAR) {
-        w.query = (double)layer->linear_key_heads * layer->linear_key_head_dim +
-                  1.5 * (double)layer->linear_value_heads * layer->linear_value_head_dim;
-        return w;
-    }
+    if (layer->attention == ADV_ATTENTION_LINEAR) return w; /* see chunks_bytes */
     w.query = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v) / 2.0;
     w.query_partials = query_partials(cost) * (double)layer->q_heads * adv_memory_lanes(layer->head_dim_qk);
     /* keys and values of all context shards meet on each device; a ring has its own and those that come in */
@@ -71,6 +67,24 @@ static struct widths widths_of(const struct adv_cost *cost, const struct adv_lay
     w.key_value = own * (adv_plan_circulates_keys(cost->plan) ? adv_min(2, cost->cp_ring) : cost->cp_ring);
     w.unrolled_key_value = own * float32_gradients * (ring_steps_unrolled(cost) - 1);
     return w;
+}
+
+/* A gated delta net works in chunks of a sequence: its queries, keys and values chunk by chunk, their
+ * products inside each chunk, which fill lanes, and a state a chunk, most of it in float32. Counted in
+ * compiled steps of qwen3.5 on all generations (tests/compile/truth/options.json, "linear-"). */
+static double chunks_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    enum { CHUNK = 64 };
+    if (layer->attention != ADV_ATTENTION_LINEAR) return 0.0;
+    const double chunk = layer->linear_chunk > 0 ? layer->linear_chunk : CHUNK;
+    const double heads = layer->linear_value_heads;
+    const double values = heads * layer->linear_value_head_dim, keys = heads * layer->linear_key_head_dim;
+    const double mixed = 2.0 * (double)layer->linear_key_heads * layer->linear_key_head_dim + values;
+    const double products = heads * adv_memory_lanes(chunk);
+    const double states = keys * layer->linear_value_head_dim / chunk;
+    const double float32s = 5.0 * values + 3.0 * keys + 5.0 * products + states;
+    const double bfloat16s = 4.0 * values + 4.0 * keys + products + 2.0 * mixed;
+    return cost->tokens * (2.0 * activation_bytes * float32s + activation_bytes * bfloat16s);
 }
 
 /* AQT rounds int8 gradients stochastically, so random bits as large as the tensors lie beside them. Qwix
@@ -184,5 +198,6 @@ struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const s
         tokens = moments.in_index_bytes;
         routed = scores = 0.0;
     }
-    return (struct adv_working){tokens, scores, routed, weights_bytes(cost, params)};
+    return (struct adv_working){tokens, scores, chunks_bytes(cost, layer), routed,
+                                weights_bytes(cost, params)};
 }

@@ -169,6 +169,55 @@ def unscanned_options():
     yield case("unscanned-tpu7x-moe-full", "tpu7x", ROUTED, fsdp(scan_layers=False))
 
 
+# attention of a published model's layer kinds, fewer layers and experts
+LINEAR = {"override_model_config": True, "base_num_decoder_layers": 8, "num_experts": 8, "num_experts_per_tok": 2}
+TO_HOST = {"remat_policy": "custom", **{name: "offload" for name in ("decoder_layer_input", "mlpwo", "key_proj", "value_proj", "out_proj")}}
+
+
+def linear_options():
+    def linear(name, chip, topology=None, **more):
+        config = {"model_name": "qwen3.5-35b-a3b", **LINEAR, "remat_policy": "full", "max_target_length": 4096, "per_device_batch_size": 4,
+                  "attention": "flash", "use_tokamax_splash": chip in ("tpu7x", "v6e"), "sa_use_fused_bwd_kernel": True,
+                  **{f"sa_block_{of}": 512 for of in ("q", "kv", "q_dkv", "kv_dkv")}, "ici_fsdp_parallelism": -1, "num_vocab_tiling": 8}
+        return case(f"linear-{chip}-{name}", chip, "qwen3.5-35b-a3b", {**config, **more}, topology=topology)
+
+    for chip in SLICE:
+        for batch in (2, 4):
+            yield linear(f"full-b{batch}", chip, per_device_batch_size=batch)
+    yield linear("full-s16k", "v6e", max_target_length=16384, per_device_batch_size=1)
+    yield linear("custom-b4", "v6e", remat_policy="custom",
+                 **{name: "device" for name in ("query_proj", "mlpwi_0", "moe_mlpwi_0", "moe_mlpwi_1")})
+    yield linear("layers16", "v6e", base_num_decoder_layers=16)
+    yield linear("16dev", "v6e", "4x4")
+    yield linear("64dev", "v6e", "8x8")
+    yield linear("heads", "tpu7x", gdn_num_value_heads=16)
+    yield linear("chunk128", "tpu7x", gdn_chunk_size=128)
+    yield linear("tp2", "v5p", ici_tensor_parallelism=2)
+
+
+def nested_options():
+    """Blocks that are unrolled, each with a scan of its own inside."""
+    slices = {"v6e": "4x4", "v4": "2x2x4", "tpu7x": "2x2x2", "v5p": "2x2x4"}
+
+    def nested(name, chip, layers, model="gemma4-31b", topology=None, **more):
+        config = {"model_name": model, "override_model_config": True, "base_num_decoder_layers": layers, "remat_policy": "full",
+                  "max_target_length": 4096, "per_device_batch_size": 2, "attention": "flash", "use_tokamax_splash": False,
+                  "sa_use_fused_bwd_kernel": True, "ici_fsdp_parallelism": -1, "num_vocab_tiling": 8}
+        return case(f"nested-{chip}-{name}-{layers}", chip, model, {**config, **more}, topology=topology or slices[chip])
+
+    for chip in slices:
+        for layers in (12, 24):
+            yield nested("full", chip, layers)
+        yield nested("custom", chip, 12, remat_policy="custom", context="device", mlpwi_0="device")
+        yield nested("offload", chip, 24, **TO_HOST)
+    yield nested("offload", "v6e", 12, **TO_HOST)
+    yield nested("b4", "v6e", 12, per_device_batch_size=4)
+    yield nested("26b", "v6e", 12, model="gemma4-26b")
+    yield nested("128dev", "v6e", 24, topology="8x16")
+    yield nested("outproj", "v6e", 24, remat_policy="custom", out_proj="offload")
+    yield nested("accumulate", "v4", 24, **TO_HOST, per_device_batch_size=1, gradient_accumulation_steps=4)
+
+
 def quantized_options():
     kept = {"context": "device", "query_proj": "device", "mlpwi_0": "device"}
     for chip, names in {"tpu7x": ("fp8full", "int8"), "v6e": ("int8qwix", "int8")}.items():
@@ -294,7 +343,8 @@ def main():
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--quantization")
     options = parser.parse_args()
-    made = {"options": lambda: [*dense_options(), *routed_options(), *quantized_options(), *unscanned_options()], "families": lambda: [*families()],
+    made = {"options": lambda: [*dense_options(), *routed_options(), *quantized_options(), *unscanned_options(),
+                                *linear_options(), *nested_options()], "families": lambda: [*families()],
             "recipes": lambda: [*recipes(options.rows)], "plans": lambda: [*plans(options.seed, options.jobs, options.ranks, options.quantization)]}[options.kind]()
     with open(options.out, "w", encoding="utf-8") as out:
         json.dump(made, out, indent=0)

@@ -119,6 +119,8 @@ static const struct parameter {
     {"slot_mask_tensors", ALL, 2.0, 1.0, 16.0},
     {"block_layers_frac", ALL, 0.5, 0.3, 2.0},
     {"block_kept_layers", ALL, 1.5, 1.0, 5.0},
+    {"unscanned_early_frac", "tpu7x v5e", 0.3, 0.2, 1.5},
+    {"unscanned_early_frac", "v6e v5p v4", 1.0, 0.2, 1.5},
     {"offload_staging_tensors", ALL, 1.5, 1.0, 8.0},
     {"turned_emb_copies", "tpu7x", 0.1, 0.2, 1.2},
     {"turned_emb_copies", "v6e v5e v4", 1.0, 0.2, 1.2},
@@ -289,7 +291,7 @@ static const struct parameter *parameter_of(const char *constant, const char *ch
 }
 
 /* Plans are told apart by what they put on the host; each sort has a spread of its own. */
-static const char *const spreads[] = {"memory_log_sd", "peeled_memory_log_sd"};
+static const char *const spreads[] = {"memory_log_sd", "peeled_memory_log_sd", "unusual_memory_log_sd"};
 enum { SPREADS = sizeof spreads / sizeof *spreads };
 
 /* Fits on four fifths of the rows in turn and judges the others. */
@@ -359,6 +361,12 @@ static void find_curve(const struct problem *problem, const double spread[SPREAD
                  pressed_sds, width_sds, least, n);
 }
 
+/* Whether the answer warns that memory of its kind is not modelled: its error says nothing of the others'. */
+static bool is_unmodelled(const struct adv_measurement *row)
+{
+    return row->model.splits_batch || row->plan.family.use_multimodal;
+}
+
 /* Standard deviation of ln(compiled / predicted) of left-out rows of models that people train: the larger of
  * what the 80 % quantile of the errors says, and the 95 % quantile of plans that need more than predicted,
  * since a promise that a plan fits breaks there. While it is found, each spread of a chip holds its own
@@ -375,7 +383,7 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
             const struct compiled_row *row = &problem->rows->rows[i];
             if (!row->judged) continue;
             problem->sort[i] = (int)lround(row->row->estimate.memory_log_sd) - 1;
-            if (row->row->model.maxtext_name[0] && problem->sort[i] == s) {
+            if (row->row->model.maxtext_name[0] && problem->sort[i] == s && !is_unmodelled(row->row)) {
                 over[n] = -problem->left_out[i];
                 errors[n++] = fabs(problem->left_out[i]);
             }

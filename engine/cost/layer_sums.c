@@ -1,0 +1,241 @@
+#include "engine/base/units.h"
+#include "engine/cost/memory.h"
+#include "engine/cost/scratch.h"
+
+static struct adv_working known_working(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    struct adv_cost_scratch *scratch = cost->scratch;
+    int kind = adv_cost_kind(cost, layer);
+    if (!scratch) return adv_memory_layer_working(cost, layer, cost->layer_params[kind]);
+    if (!scratch->working_known[kind])
+        scratch->working[kind] = adv_memory_layer_working(cost, layer, cost->layer_params[kind]);
+    scratch->working_known[kind] = true;
+    return scratch->working[kind];
+}
+
+/* The experimental scheduler orders a layer's operations so that less lives at once. It goes with where
+ * tensors are kept, not with the family, so it is not remembered. */
+static struct adv_working working(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    struct adv_working w = known_working(cost, layer);
+    double ordered = w.tokens_bytes - w.scores_bytes;
+    if (cost->plan->flags.host_offload_scheduling == 1) ordered *= cost->constants->scheduled_layer_frac;
+    if (!adv_memory_windowed(cost)) ordered *= cost->constants->gathered_layer_frac;
+    w.tokens_bytes = ordered + w.scores_bytes;
+    return w;
+}
+
+static double total(struct adv_working w)
+{
+    return w.tokens_bytes + w.routed_bytes + w.weights_bytes;
+}
+
+/* HBM left for the compiler's own temporaries when nothing is recomputed. */
+static const double everything_frac = 0.85;
+
+bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    if (cost->plan->family.scan_layers || cost->model->decoder != ADV_DECODER_GEMMA4_SMALL) return false;
+    double bytes = 16.0 * (params->total - params->routed_experts) / cost->weight_shards +
+                   16.0 * params->routed_experts / cost->expert_shards;
+    for (int i = 0; i < cost->model->layer_kinds_count; i++)
+        bytes += total(working(cost, &cost->model->layers[i])) * cost->model->layers[i].count;
+    return bytes <= everything_frac * cost->chip->hbm_usable_bytes_per_device;
+}
+
+/* Forward values of a layer that recomputes nothing, beside its named input. */
+static double unrecomputed_bytes(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    double emb = (double)cost->model->emb_dim;
+    double attention = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v);
+    if (!layer->reuses_kv) attention += (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
+    double dense = (double)layer->mlp_dim * (layer->mlp_inputs + 1.0);
+    return 2.0 * cost->tokens * ((1.0 + layer->norms) * emb + attention + dense);
+}
+
+/* What a layer computes again that was not saved; `frac` of what is dense. */
+static double recomputed_bytes(const struct adv_cost *cost, const struct adv_layer *layer,
+                               const struct adv_saved *saved, double frac)
+{
+    const double input = 2.0 * (double)cost->model->emb_dim * cost->tokens;
+    double rows = layer->experts > 0 ? cost->tokens * layer->experts_per_token *
+                                           adv_memory_routed_growth(cost, layer)
+                                     : 0.0;
+    double routed = 2.0 * rows *
+                    ((double)layer->moe_mlp_dim * (layer->mlp_inputs + 1.0) + 2.0 * (double)layer->moe_input_dim);
+    double kept = saved->bytes[ADV_PLACE_DEVICE] - input;
+    double dense = adv_max(0.0, unrecomputed_bytes(cost, layer) - (kept - saved->routed_device_bytes));
+    return frac * dense + adv_max(0.0, routed - saved->routed_device_bytes);
+}
+
+double adv_memory_blocks_in_turn(const struct adv_cost *cost)
+{
+    const struct adv_model *model = cost->model;
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        if (layer->loops_alone && layer->scan_block <= 1) return adv_max(1.0, layer->count / cost->stages);
+    }
+    return 1.0;
+}
+
+/* The stack of one tensor of a layer, where it stays on the device. */
+static double kept_bytes(const struct adv_cost *cost, enum adv_tensor tensor, double width)
+{
+    return adv_remat_place(cost->places, tensor) == ADV_PLACE_DEVICE ? 2.0 * cost->tokens * width : 0.0;
+}
+
+/* Steps of a pipeline whose tensors a stage holds, for each of its layers: a stage that comes round again
+ * with its next layers (circular) holds what fills and drains the pipeline once, not once a round. */
+static double steps_in_flight(const struct adv_cost *cost)
+{
+    return cost->stages > 1
+               ? cost->microbatches + (cost->stages - 1.0) / adv_plan_pipeline_rounds(cost->plan, cost->model)
+               : 1.0;
+}
+
+/* Layers of the scan steps that hold more than one. */
+struct blocks {
+    double layers, block;    /* all of them, and of one step */
+    struct adv_working left; /* what all leave, see without_kept */
+    double chunks_bytes;     /* of all their gated delta nets */
+    bool parted;             /* each is recomputed from its own input */
+};
+
+/* Where one step of the scan holds a block of layers, all of them are recomputed before the last is
+ * differentiated: beside the layer that needs most, the others of its block, whatever their kinds, leave a
+ * part of what they need; a few of them only where a policy keeps the input of each. A layer that needs most
+ * and is not in every block counts whole. `top_left`: what it would leave. Beside gated delta nets, all of
+ * which are there, the routed rows of the other layers are recomputed later where they have no room. */
+static struct adv_working in_block(const struct adv_constants *k, const struct blocks *in,
+                                   struct adv_working top, struct adv_working top_left, double *waiting)
+{
+    if (in->layers <= 0.0) return top;
+    const double mean = in->block / in->layers;
+    const double further = adv_max(1.0, in->block - 1.0);
+    const double frac = in->parted ? adv_min(1.0, k->block_kept_layers / further) : k->block_layers_frac;
+    top.tokens_bytes += frac * adv_max(0.0, in->left.tokens_bytes * mean - top_left.tokens_bytes);
+    const double routed = frac * adv_max(0.0, in->left.routed_bytes * mean - top_left.routed_bytes);
+    top.tokens_bytes += in->chunks_bytes * mean;
+    top.routed_bytes += routed;
+    *waiting = in->chunks_bytes > 0.0 ? routed : 0.0;
+    top.weights_bytes += frac * adv_max(0.0, in->left.weights_bytes * mean - top_left.weights_bytes);
+    return top;
+}
+
+/* What a layer of a block leaves while another is differentiated: tensors that are kept on the device are
+ * read from their stacks when their turn comes. */
+static struct adv_working without_kept(const struct adv_cost *cost, const struct adv_layer *layer,
+                                       struct adv_working working, const struct adv_saved *saved)
+{
+    const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
+    working.tokens_bytes -=
+        saved->bytes[ADV_PLACE_DEVICE] - saved->routed_device_bytes - (input.on_host ? 0.0 : input.bytes);
+    working.routed_bytes -= saved->routed_device_bytes;
+    return working;
+}
+
+/* Adds the stack of inputs of `count` layers, and the stacks that the iteration taken out of the backward
+ * loop may read in another layout. A step of the scan that holds a block of layers reads them as they lie,
+ * but for its own input where layers have norms on both sides and of queries and keys (gemma3; not gemma2,
+ * olmo3). Where weights arrive by windowed einsums, stacks of the feed-forward are turned only if both its
+ * products are saved: else the one that is computed again leads. */
+static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
+                       struct adv_layer_sums *sums)
+{
+    const double emb = (double)cost->model->emb_dim, mlp = (double)layer->mlp_dim;
+    const bool in_blocks = layer->scan_block > 1;
+    const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
+    const double inputs = input.on_host ? 0.0 : input.bytes * count;
+    if (in_blocks) {
+        const double first = input.on_host ? 0.0 : 2.0 * emb * cost->tokens * count / layer->scan_block;
+        sums->inputs += first;
+        if (layer->norms > 2 && layer->has_qk_norm) sums->emb_stacks += first;
+        return;
+    }
+    sums->inputs += inputs;
+    sums->emb_stacks += inputs + kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
+    const double first =
+        (kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
+    const double second = kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp) * count;
+    const bool saved = adv_remat_place(cost->places, ADV_TENSOR_MLPWI_0) != ADV_PLACE_REMAT &&
+                       adv_remat_place(cost->places, ADV_TENSOR_MLPWI_1) != ADV_PLACE_REMAT;
+    if (saved || !adv_memory_windowed(cost)) sums->mlp_stack += adv_max(first, second);
+}
+
+/* Whether a step of the scan holds more than one layer. */
+static bool is_in_block(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    return layer->scan_block > 1 && cost->plan->family.scan_layers;
+}
+
+bool adv_memory_peels_loops(const struct adv_cost *cost)
+{
+    return cost->offloads && cost->plan->family.scan_layers &&
+           cost->plan->flags.host_transfer_pipelining != 0;
+}
+
+/* What XLA may compute again ahead of its turn: where no scan keeps it from that, all layers but the one whose
+ * turn it is; of blocks with loops of their own the iteration that is taken out of the loop for transfers. */
+static double early_bytes_of(const struct adv_cost *cost, const struct adv_layer *layer,
+                             const struct adv_saved *saved, double count)
+{
+    if (cost->recompute_elided) return 0.0;
+    if (!cost->plan->family.scan_layers)
+        return recomputed_bytes(cost, layer, saved, cost->constants->unscanned_early_frac) *
+               adv_max(0.0, count - 1.0);
+    if (layer->loops_alone || !adv_memory_peels_loops(cost)) return 0.0;
+    return recomputed_bytes(cost, layer, saved, 1.0) * (adv_memory_blocks_in_turn(cost) - 1.0);
+}
+
+static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
+{
+    struct adv_layer_sums sums = {0};
+    const struct adv_model *model = cost->model;
+    double in_flight = steps_in_flight(cost);
+    struct blocks in = {0};
+    struct adv_working top_left = {0};
+    bool has_blocks = false;
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        has_blocks = has_blocks || is_in_block(cost, &model->layers[i]);
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        struct adv_saved saved = adv_memory_layer_saved(cost, layer);
+        double count = (double)layer->count / cost->stages * in_flight;
+        if (cost->recompute_elided) saved.bytes[ADV_PLACE_DEVICE] += unrecomputed_bytes(cost, layer);
+        sums.early_bytes += early_bytes_of(cost, layer, &saved, count);
+        sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
+        sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
+        add_stacks(cost, layer, count, &sums);
+        sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
+        struct adv_working w = working(cost, layer);
+        if (!is_in_block(cost, layer)) w.tokens_bytes += w.chunks_bytes;
+        const struct adv_working left = has_blocks ? without_kept(cost, layer, w, &saved) : top_left;
+        if (total(w) > total(sums.top)) {
+            sums.top = w;
+            top_left = left;
+        }
+        if (!is_in_block(cost, layer)) continue;
+        in.left.tokens_bytes += left.tokens_bytes * layer->count;
+        in.left.routed_bytes += left.routed_bytes * layer->count;
+        in.left.weights_bytes += left.weights_bytes * layer->count;
+        in.chunks_bytes += w.chunks_bytes * layer->count;
+        in.layers += layer->count;
+        in.block = layer->scan_block;
+        in.parted = layer->input_names == ADV_INPUTS_NAMED_EACH &&
+                    adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) == ADV_PLACE_DEVICE;
+    }
+    const double alone = total(sums.top);
+    sums.top = in_block(cost->constants, &in, sums.top, top_left, &sums.waiting_bytes);
+    sums.shared_bytes = total(sums.top) - alone;
+    return sums;
+}
+
+const struct adv_layer_sums *adv_memory_layer_sums(const struct adv_cost *cost,
+                                                   struct adv_layer_sums *fresh)
+{
+    struct adv_cost_placed *placed = cost->scratch ? cost->scratch->placed : NULL;
+    struct adv_layer_sums *sums = placed ? &placed->sums : fresh;
+    if (!placed || !placed->sums_known) *sums = sum_layers(cost);
+    if (placed) placed->sums_known = true;
+    return sums;
+}

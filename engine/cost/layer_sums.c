@@ -58,11 +58,12 @@ static double recomputed_bytes(const struct adv_cost *cost, const struct adv_lay
                                const struct adv_saved *saved, double frac)
 {
     const double input = 2.0 * (double)cost->model->emb_dim * cost->tokens;
-    double rows = layer->experts > 0 ? cost->tokens * layer->experts_per_token *
-                                           adv_memory_routed_growth(cost, layer)
-                                     : 0.0;
-    double routed = 2.0 * rows *
-                    ((double)layer->moe_mlp_dim * (layer->mlp_inputs + 1.0) + 2.0 * (double)layer->moe_input_dim);
+    double rows = layer->experts > 0
+                      ? cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer)
+                      : 0.0;
+    double routed =
+        2.0 * rows *
+        ((double)layer->moe_mlp_dim * (layer->mlp_inputs + 1.0) + 2.0 * (double)layer->moe_input_dim);
     double kept = saved->bytes[ADV_PLACE_DEVICE] - input;
     double dense = adv_max(0.0, unrecomputed_bytes(cost, layer) - (kept - saved->routed_device_bytes));
     return frac * dense + adv_max(0.0, routed - saved->routed_device_bytes);
@@ -174,8 +175,9 @@ bool adv_memory_peels_loops(const struct adv_cost *cost)
            cost->plan->flags.host_transfer_pipelining != 0;
 }
 
-/* What XLA may compute again ahead of its turn: where no scan keeps it from that, all layers but the one whose
- * turn it is; of blocks with loops of their own the iteration that is taken out of the loop for transfers. */
+/* What XLA may compute again ahead of its turn: where no scan keeps it from that, all layers but the one
+ * whose turn it is; of blocks with loops of their own the iteration that is taken out of the loop for
+ * transfers. */
 static double early_bytes_of(const struct adv_cost *cost, const struct adv_layer *layer,
                              const struct adv_saved *saved, double count)
 {
@@ -230,8 +232,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     return sums;
 }
 
-const struct adv_layer_sums *adv_memory_layer_sums(const struct adv_cost *cost,
-                                                   struct adv_layer_sums *fresh)
+const struct adv_layer_sums *adv_memory_layer_sums(const struct adv_cost *cost, struct adv_layer_sums *fresh)
 {
     struct adv_cost_placed *placed = cost->scratch ? cost->scratch->placed : NULL;
     struct adv_layer_sums *sums = placed ? &placed->sums : fresh;

@@ -1,0 +1,145 @@
+/* What layers leave in HBM while others are differentiated: in blocks, out of scans, in loops of their own. */
+#include "tests/unit/cost_fixture.h"
+
+static double part_at(const struct bench *b, enum adv_memory_at at, const char *name)
+{
+    for (int i = 0; i < b->ledger.memory_count; i++)
+        if (b->ledger.memory[i].at == at && strcmp(b->ledger.memory[i].name, name) == 0)
+            return b->ledger.memory[i].bytes_per_device;
+    return 0.0;
+}
+
+static struct bench *open_full(const char *model, const char *chip, int x, int y, int z)
+{
+    static struct bench b;
+    bench_open(&b, model, chip, x, y, z);
+    bench_policy(&b, ADV_POLICY_FULL);
+    return &b;
+}
+
+static const struct adv_layer *linear_layer(const struct bench *b)
+{
+    for (int i = 0; i < b->model.layer_kinds_count; i++)
+        if (b->model.layers[i].attention == ADV_ATTENTION_LINEAR) return &b->model.layers[i];
+    fail_msg("%s has no linear layer", b->model.name);
+    return NULL;
+}
+
+/* qwen3-next scans over blocks of three gated delta nets and one layer with attention. */
+static void all_delta_nets_of_a_scan_step_keep_their_chunks(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("qwen3-next-80b-a3b", "tpu7x", 4, 4, 4);
+    b->plan.family.seq_len = 8192;
+    (void)bench_estimate(b);
+    const double scanned = part_at(b, ADV_AT_BACKWARD, "layer_working_set");
+    bench_place(b);
+    const struct adv_layer *layer = linear_layer(b);
+    const double chunks =
+        adv_memory_layer_working(&b->cost, layer, adv_model_layer_params(&b->model, layer)).chunks_bytes;
+    assert_true(chunks > 0.0);
+    assert_true(scanned > 3.0 * chunks);
+    b->plan.family.scan_layers = false; /* then a layer is a step of its own */
+    (void)bench_estimate(b);
+    assert_true(part_at(b, ADV_AT_BACKWARD, "layer_working_set") < scanned - 1.5 * chunks);
+}
+
+static void routed_rows_beside_delta_nets_wait_where_they_have_no_room(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("qwen3-next-80b-a3b", "tpu7x", 4, 4, 4);
+    b->plan.family.seq_len = 8192;
+    b->plan.num_vocab_tiling = 8; /* the loss is no peak */
+    const double peak = bench_estimate(b)->backward_peak_bytes;
+    const double routed = part_at(b, ADV_AT_BACKWARD, "routed_working_set");
+    const double roomy = peak - part_at(b, ADV_AT_BACKWARD, "fragmentation"); /* packed anew first */
+    b->cluster.chip.hbm_usable_bytes_per_device = roomy - 0.1 * routed;
+    const struct adv_estimate *pressed = bench_estimate(b);
+    assert_close(pressed->backward_peak_bytes, b->cluster.chip.hbm_usable_bytes_per_device, 1e-9);
+    assert_close(part_at(b, ADV_AT_BACKWARD, "routed_working_set"), 0.9 * routed, 1e-9);
+    b->cluster.chip.hbm_usable_bytes_per_device = 0.1 * roomy; /* the layer's own rows cannot wait */
+    (void)bench_estimate(b);
+    assert_true(part_at(b, ADV_AT_BACKWARD, "routed_working_set") > 0.2 * routed);
+}
+
+static void layers_out_of_a_scan_are_recomputed_early_as_far_as_memory_goes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        int x, y, z;
+        double least, most;
+    } cases[] = {{"tpu7x", 4, 4, 4, 0.2, 0.5}, {"v5e", 8, 8, 1, 0.2, 0.5}, {"v5p", 4, 4, 4, 0.8, 1.0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench *b = open_full("llama3.1-8b", cases[i].chip, cases[i].x, cases[i].y, cases[i].z);
+        b->plan.family.seq_len = 1024;
+        (void)bench_estimate(b);
+        assert_close(part_at(b, ADV_AT_BACKWARD, "early_recomputation"), 0.0, 0.0);
+        b->plan.family.scan_layers = false;
+        (void)bench_estimate(b);
+        /* of 31 layers: two norms' outputs, queries, keys, values, context, three products of the
+         * feed-forward, and what stands between attention and it */
+        const double all = 31.0 * 2.0 * 1024.0 * (3.0 * 4096 + 2.0 * (4096 + 1024) + 3.0 * 14336);
+        const double early = part_at(b, ADV_AT_BACKWARD, "early_recomputation");
+        if (early < cases[i].least * all || early > cases[i].most * all)
+            fail_msg("%s: %.3f of all", cases[i].chip, early / all);
+        b->plan.family.per_device_batch_size = 8;
+        const struct adv_estimate *full = bench_estimate(b);
+        if (part_at(b, ADV_AT_BACKWARD, "early_recomputation") > 0.0)
+            assert_true(full->backward_peak_bytes <= full->hbm_limit_bytes_per_device * 0.91);
+    }
+}
+
+/* The large gemma4 models have a loop of five local layers in each of their blocks, and no loop over blocks. */
+static void gradients_of_blocks_with_loops_of_their_own_come_in_turn(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("gemma4-31b", "v5p", 4, 4, 4);
+    (void)bench_estimate(b);
+    assert_true(part_at(b, ADV_AT_BACKWARD, "gradients") < part_at(b, ADV_AT_UPDATE, "gradients"));
+    b = open_full("gemma3-27b", "v5p", 4, 4, 4);
+    (void)bench_estimate(b);
+    assert_close(part_at(b, ADV_AT_BACKWARD, "gradients"), part_at(b, ADV_AT_UPDATE, "gradients"), 1e-12);
+}
+
+static void a_loop_in_a_block_is_peeled_and_recomputed_early_beside_transfers(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("gemma4-31b", "v5p", 4, 4, 4);
+    (void)bench_estimate(b);
+    assert_close(part_at(b, ADV_AT_BACKWARD, "early_recomputation"), 0.0, 0.0);
+    b->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+    (void)bench_estimate(b);
+    assert_true(part_at(b, ADV_AT_BACKWARD, "early_recomputation") > 0.0);
+    b->plan.flags.host_transfer_pipelining = 0; /* no iteration is taken out */
+    (void)bench_estimate(b);
+    assert_close(part_at(b, ADV_AT_BACKWARD, "early_recomputation"), 0.0, 0.0);
+}
+
+static void bytes_of_steps_that_are_seldom_compiled_are_less_certain(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("llama3.1-8b", "v5p", 4, 4, 4);
+    const double usual = bench_estimate(b)->memory_log_sd;
+    b->plan.family.scan_layers = false;
+    assert_true(bench_estimate(b)->memory_log_sd > 1.3 * usual);
+    b = open_full("gemma4-31b", "v5p", 4, 4, 4);
+    assert_true(bench_estimate(b)->memory_log_sd > 1.3 * usual);
+    b = open_full("qwen3-next-80b-a3b", "v5p", 4, 4, 4);
+    assert_true(bench_estimate(b)->memory_log_sd > 1.3 * usual);
+    b = open_full("mixtral-8x7b", "v5p", 4, 4, 4);
+    assert_close(bench_estimate(b)->memory_log_sd, usual, 1e-12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_delta_nets_of_a_scan_step_keep_their_chunks),
+        cmocka_unit_test(routed_rows_beside_delta_nets_wait_where_they_have_no_room),
+        cmocka_unit_test(layers_out_of_a_scan_are_recomputed_early_as_far_as_memory_goes),
+        cmocka_unit_test(gradients_of_blocks_with_loops_of_their_own_come_in_turn),
+        cmocka_unit_test(a_loop_in_a_block_is_peeled_and_recomputed_early_beside_transfers),
+        cmocka_unit_test(bytes_of_steps_that_are_seldom_compiled_are_less_certain),
+    };
+    return run_group(tests);
+}

@@ -79,6 +79,8 @@
     X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")         \
     X(windowed_turned_mlp_copies, "copies",                                                                  \
       "the same of weights that arrive by windowed einsums, where both products are saved")                  \
+    X(pressed_limit_frac, "frac", "of the limit from which they wait, and holes between buffers are filled") \
+    X(peeled_pressed_limit_frac, "frac", "the same beside tensors on the host")                              \
     X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")         \
     X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \

@@ -6,7 +6,7 @@
  * tests/compile/report.md judges them). XLA makes a program that fits where it can: it schedules anew with
  * memory in mind, and copies wait for room. So half of the plans are taken that are predicted `pressed_sds`
  * beyond the limit. */
-static const double pressed_sds = 0.75, width_sds = 1.05;
+static const double pressed_sds = 0.60, width_sds = 1.05;
 
 static double normal_cdf(double z)
 {

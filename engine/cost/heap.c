@@ -8,12 +8,13 @@ struct adv_heap adv_heap_at(const struct adv_cost *cost, double arguments, bool 
 {
     const struct adv_constants *k = cost->constants;
     const double frac = at == ADV_AT_LOSS ? k->loss_fragmentation_frac : k->heap_fragmentation_frac;
-    return (struct adv_heap){.arguments = arguments,
-                             .limit = at == ADV_AT_LOSS ? (double)INFINITY
-                                                        : cost->chip->hbm_usable_bytes_per_device,
-                             .frac = frac,
-                             .more_frac = peels ? k->peeled_fragmentation_frac - frac : 0.0,
-                             .has_stacks = at != ADV_AT_UPDATE};
+    const double limit_frac = peels ? k->peeled_pressed_limit_frac : k->pressed_limit_frac;
+    return (struct adv_heap){
+        .arguments = arguments,
+        .limit = at == ADV_AT_LOSS ? (double)INFINITY : limit_frac * cost->chip->hbm_usable_bytes_per_device,
+        .frac = frac,
+        .more_frac = peels ? k->peeled_fragmentation_frac - frac : 0.0,
+        .has_stacks = at != ADV_AT_UPDATE};
 }
 
 static double sum(const double *bytes, int count)

@@ -6,7 +6,7 @@
  * leaves holes that the next buffers fill in part. Until the loss buffers mostly arrive, so little is lost.
  * Beside transfers more is: the median of compiled steps is twice that of others. A program that would be
  * over the limit only for its holes is packed anew: compiled steps at the limit lose a tenth of what others
- * do.
+ * do. XLA does so before the limit is reached, see pressed_limit_frac.
  */
 #pragma once
 
@@ -17,8 +17,9 @@
 enum { ADV_HEAP_SAVED = 0 };
 
 struct adv_heap {
-    double arguments, limit; /* bytes: outside the heap, and of both together; at the loss there is none, so
-                                that each kept tensor adds its own bytes there and no more */
+    double arguments, limit; /* bytes: outside the heap, and of both together from which XLA is pressed; at
+                                the loss there is none, so that each kept tensor adds its own bytes there and
+                                no more */
     double shared;           /* of what a step of the scan with several layers holds for the others of them */
     double more_frac;        /* lost besides, of all but that: keeping a tensor spares a part of it */
     double frac;             /* of what lies above the stacks, lost */

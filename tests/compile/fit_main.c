@@ -131,6 +131,10 @@ static const struct parameter {
     {"turned_mlp_copies", "v5p v5e v4", 0.1, 0.2, 1.2},
     {"windowed_turned_mlp_copies", "tpu7x v6e", 0.1, 0.2, 1.2},
     {"windowed_turned_mlp_copies", "v5p v5e v4", 0.8, 0.3, 1.2},
+    /* held at what the search fills of the limit by default: it counts on bytes that add up until there.
+     * Free, both come out at 0.90 */
+    {"pressed_limit_frac", ALL, 0.95, 0.001, 1.0},
+    {"peeled_pressed_limit_frac", ALL, 0.91, 0.001, 1.0},
     /* held: 0.79 fits the rows as well, and refuses gpt-oss-120b's published recipe of tpu7x, which runs;
      * what of late logits gives way beside routed rows is not known apart */
     {"pressed_frac", ALL, 0.7, 0.01, 1.0},

@@ -64,7 +64,7 @@ static void plans_may_fill_memory_as_far_as_the_baseline_does(void **state)
     static const char baseline[] =
         ",\"baseline\":{\"config\":{\"ici_fsdp_parallelism\":-1,\"per_device_batch_size\":2,"
         "\"max_target_length\":8192,\"remat_policy\":\"full\"}}";
-    static const double fills[] = {0.5, 0.97, 1.02};
+    static const double fills[] = {0.5, 0.97, 1.2};
     static struct fixture open;
     struct adv_search_result result;
     search_job(&open, 0, "", baseline, &result);
@@ -78,8 +78,10 @@ static void plans_may_fill_memory_as_far_as_the_baseline_does(void **state)
         search_job(&fixture, 0, limit, baseline, &result);
         assert_true(result.found_count > 0);
         double usual = adv_rank_memory_frac(&result.baseline.estimate);
-        double allowed = i == 1 ? fills[i] : usual;
-        assert_true(fabs(result.memory_frac - allowed) < 1e-6);
+        double filled = result.baseline.estimate.hbm_bytes_per_device /
+                        result.baseline.estimate.hbm_limit_bytes_per_device; /* less where XLA is pressed */
+        assert_int_equal(filled > usual && filled <= 1.0, i == 1);
+        assert_true(fabs(result.memory_frac - (i == 1 ? filled : usual)) < 1e-6);
         for (int k = 0; k < result.found_count; k++)
             assert_true(adv_rank_fits(&result.found[k].estimate, result.memory_frac));
         fixture_close(&fixture);

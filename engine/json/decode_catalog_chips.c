@@ -159,6 +159,7 @@ static void decode_chip(const struct adv_catalog_file *file, const json_t *row, 
     const json_t *fields = adv_json_object(row, at, "fields", ADV_JSON_REQUIRED, file->err);
     for (size_t i = 0; fields && i < sizeof chip_fields / sizeof chip_fields[0]; i++)
         decode_field(file, fields, ADV_AT(at, "fields"), &chip_fields[i], chip);
+    chip->chip.whole_host_copies = json_is_true(sourced(file, row, at, "whole_host_copies"));
     decode_any_mesh_slices(file, row, at, chip->chip.any_mesh_slices);
     decode_nodes(file, row, at, name, &chip->chip.nodes);
     decode_recipe(file, row, at, &chip->chip.recipe);

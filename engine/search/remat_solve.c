@@ -27,6 +27,7 @@ struct solve {
     double best;                 /* metric to beat */
     double needs;                /* the highest metric that had to be below it for what is being priced */
     struct adv_remat_reach reach;
+    bool context_stays;  /* the family's context may not go to the host: adv_plan_context_is_strided */
     bool found, bounded; /* a plan was kept; a branch was closed because it cannot win */
     struct adv_places best_at;
     struct adv_estimate *best_estimate;
@@ -133,6 +134,11 @@ static bool kept(const struct solve *solve, int unit)
     return adv_remat_place(solve->at.tensors, solve->space->units[unit].tensor) == ADV_PLACE_DEVICE;
 }
 
+static bool may_go(const struct solve *solve, int unit)
+{
+    return !solve->context_stays || solve->space->units[unit].tensor != ADV_TENSOR_CONTEXT;
+}
+
 /* The kept units that may go to the host, largest first. */
 struct guests {
     int count;
@@ -182,14 +188,21 @@ static void choose_host(struct solve *solve, struct adv_places *at, const struct
 static void relieve(struct solve *solve)
 {
     struct guests guests = {0};
-    for (int i = 0; i < solve->space->units_count; i++)
-        if (kept(solve, solve->largest_first[i])) guests.units[guests.count++] = solve->largest_first[i];
-    struct room all = {0};
+    struct room all = {0}, staying = {0};
+    for (int i = 0; i < solve->space->units_count; i++) {
+        const int unit = solve->largest_first[i];
+        if (!kept(solve, unit)) continue;
+        if (may_go(solve, unit))
+            guests.units[guests.count++] = unit;
+        else
+            add_room(&staying, solve->shared[unit]);
+    }
     for (int i = guests.count - 1; i >= 0; i--) {
         add_room(&all, solve->shared[guests.units[i]]);
         guests.rest[i] =
             (struct room){all.at_loss * (1 + rounding_frac), all.at_backward * (1 + rounding_frac)};
     }
+    add_room(&all, staying);
     struct adv_places at = solve->at;
     struct room left = {solve->shared_room.at_loss - all.at_loss,
                         solve->shared_room.at_backward - all.at_backward};
@@ -320,6 +333,7 @@ static enum adv_remat_outcome solve_pinned(struct solve *solve)
 static bool share_last(const struct solve *solve, struct adv_places *at)
 {
     int last = solve->space->units_count - 1;
+    if (last >= 0 && !may_go(solve, last)) last--;
     if (last < 0) return false;
     const struct adv_remat_unit *unit = &solve->space->units[last];
     if (unit->has_leader) put_tensor(at, unit->leader, ADV_PLACE_OFFLOAD);
@@ -432,6 +446,8 @@ static enum adv_remat_outcome out_of_budget(struct solve *solve)
  * priced. */
 static bool enter(struct solve *solve, struct adv_estimate *priced)
 {
+    const struct adv_advise_request *request = solve->pricer->request;
+    solve->context_stays = adv_plan_context_is_strided(&solve->family, &request->model, &request->cluster);
     adv_remat_set_all(solve->space, &solve->family, ADV_PLACE_REMAT);
     solve->nowhere = adv_remat_places(&solve->family);
     adv_remat_relax(solve->space, &solve->family);

@@ -68,6 +68,7 @@ struct adv_chip {
     char title[ADV_LIMIT_NAME]; /* "TPU7x (Ironwood)" */
     bool is_tpu;                /* false: a headline row for platform comparison only */
     bool has_megacore;          /* one JAX device drives two cores (v4, v5p) */
+    bool whole_host_copies;     /* libtpu copies nothing to the host that has padding between its rows */
     bool offloads_collectives;  /* SparseCore offload of AG/RS/AR is on by default (tpu7x) */
 #define ADV_CHIP_MEMBER(name, unit, what) double name;
     ADV_CHIP_FIELDS(ADV_CHIP_MEMBER)

@@ -302,6 +302,13 @@ double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_clust
 /* Sequences of one microstep for each shard of the batch: a whole number in a legal plan. */
 double adv_plan_sequences_per_shard(const struct adv_plan *plan, const struct adv_cluster *cluster);
 
+/* Whether the attention context has padding between its rows where it lies in HBM, and the chip's host copies
+ * take none (adv_chip.whole_host_copies): XLA lays out one sequence with the heads beside the head dimension,
+ * in tiles of 8 rows; two or more with the positions there. Seen in compiled steps (libtpu 0.0.50.1) of 6 to
+ * 28 heads, with tensor and context parallelism; layers out of a scan are copied otherwise. */
+bool adv_plan_context_is_strided(const struct adv_plan *plan, const struct adv_model *model,
+                                 const struct adv_cluster *cluster);
+
 /* How many devices share one copy of the weights: attention and dense feed-forward, and routed experts. */
 int adv_plan_weight_shards(const struct adv_plan *plan);
 int adv_plan_expert_shards(const struct adv_plan *plan);

@@ -266,6 +266,35 @@ bool adv_rule_no_sparsecores(const struct adv_rule_facts *facts, struct adv_rule
                            what);
 }
 
+bool adv_plan_context_is_strided(const struct adv_plan *plan, const struct adv_model *model,
+                                 const struct adv_cluster *cluster)
+{
+    enum { TILE_ROWS = 8 };
+    if (!cluster->chip.whole_host_copies || !plan->family.scan_layers ||
+        adv_plan_sequences_per_shard(plan, cluster) >= 2.0)
+        return false;
+    const int shards =
+        adv_plan_degree(plan, ADV_AXIS_TENSOR) * adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE);
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &model->layers[i];
+        if (layer->attention != ADV_ATTENTION_LINEAR && (layer->q_heads / shards) % TILE_ROWS != 0)
+            return true;
+    }
+    return false;
+}
+
+bool adv_rule_strided_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (facts->plan->placements[ADV_TENSOR_CONTEXT] != ADV_PLACE_OFFLOAD ||
+        !adv_plan_context_is_strided(facts->plan, facts->model, facts->cluster))
+        return false;
+    return adv_rule_broken(
+        report, "/config/context", "keep it on the device, recompute it, or give a batch shard two sequences",
+        "libtpu 0.0.50.1 aborts (\"Strided host DMA is not supported\") where %s sends the context of one "
+        "sequence to the host and the heads of a tensor shard are no multiple of 8",
+        facts->cluster->chip.name);
+}
+
 bool adv_rule_offload_unclipped(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     if (!facts->plan->optimizer_host_offload || facts->plan->family.gradient_clipping_threshold <= 0)

@@ -144,6 +144,34 @@ static void context_shards_divide_the_partial_blocks_of_tokamax_masks(void **sta
     }
 }
 
+/* As libtpu 0.0.50.1 took and aborted on compiled steps of 6 to 40 heads on v4. */
+static void padding_between_rows_keeps_the_context_of_one_sequence_off_the_host(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip, *config;
+        bool refused;
+    } cases[] = {
+        {"v4", "\"ici_tensor_parallelism\":2,\"per_device_batch_size\":0.5", true},
+        {"v4", "\"ici_tensor_parallelism\":2,\"per_device_batch_size\":1", false},
+        {"v4", "\"per_device_batch_size\":1", false}, /* 40 heads */
+        {"v4", "\"ici_tensor_parallelism\":2,\"per_device_batch_size\":0.5,\"scan_layers\":false", false},
+        {"v4", "\"ici_tensor_parallelism\":2,\"ici_context_parallelism\":2,\"per_device_batch_size\":0.25",
+         true},
+        {"v5p", "\"ici_tensor_parallelism\":2,\"per_device_batch_size\":0.5", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"qwen3-14b\",\"cluster\":{\"chip\":\"%s\",\"topology\":\"2x2x4\"},"
+                       "\"config\":{%s,\"remat_policy\":\"custom\",\"context\":\"offload\"}}",
+                       cases[i].chip, cases[i].config);
+        assert_int_equal(decode(text), ADV_OK);
+        const char *broken = adv_plan_broken_rule(&request.plan, &request.model, &request.cluster);
+        assert_int_equal(broken != NULL, cases[i].refused);
+        if (broken) assert_string_equal(broken, "strided-host-copy");
+    }
+}
+
 static void all_violations_are_reported_at_once(void **state)
 {
     (void)state;
@@ -246,6 +274,7 @@ int main(void)
         cmocka_unit_test(the_fast_check_names_the_first_rule_of_the_full_one),
         cmocka_unit_test(the_axes_product_is_explained_with_numbers),
         cmocka_unit_test(context_shards_divide_the_partial_blocks_of_tokamax_masks),
+        cmocka_unit_test(padding_between_rows_keeps_the_context_of_one_sequence_off_the_host),
         cmocka_unit_test(all_violations_are_reported_at_once),
         cmocka_unit_test(every_tile_key_names_its_nearest_legal_values),
         cmocka_unit_test(tiles_that_run_are_not_refused),

@@ -167,6 +167,15 @@ def unscanned_options():
                        "none": {"remat_policy": "none"}, "save_qkv": {"remat_policy": "save_qkv_proj"}}.items():
         yield case(f"unscanned-tpu7x-{name}-8", "tpu7x", DENSE, fsdp(scan_layers=False, **more))
     yield case("unscanned-tpu7x-moe-full", "tpu7x", ROUTED, fsdp(scan_layers=False))
+    # more devices than windowed einsums go round
+    for chip, topology in {"tpu7x": "4x4x4", "v6e": "8x8", "v5p": "4x4x4", "v5e": "8x8", "v4": "4x4x4"}.items():
+        yield case(f"unscanned-{chip}-full-8-64chips", chip, DENSE, fsdp(scan_layers=False), topology=topology)
+    yield case("unscanned-v4-full-8", "v4", DENSE, fsdp(scan_layers=False))
+    small = {"per_device_batch_size": 1, "use_tokamax_splash": False, "num_vocab_tiling": 8, "scan_layers": False}
+    for chip, topology in {"tpu7x": "2x2x1", "v6e": "4x4", "v5p": "2x2x2", "v5e": "4x4", "v4": "2x2x2"}.items():
+        for policy in ("full", "minimal_with_context"):
+            yield case(f"unscanned-{chip}-gemma4-e2b-{policy}", chip, "gemma4-e2b",
+                       {"model_name": "gemma4-e2b", **fsdp(**small, remat_policy=policy)}, topology=topology)
 
 
 # attention of a published model's layer kinds, fewer layers and experts

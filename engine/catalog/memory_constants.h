@@ -67,6 +67,7 @@
     X(block_kept_layers, "layers", "that many of them, where the input of each is kept on the device")       \
     X(unscanned_early_frac, "frac",                                                                          \
       "of what dense layers that are not scanned compute again that is there before its turn")               \
+    X(gathered_early_frac, "frac", "the same where weights are gathered whole")                              \
     X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
     X(gathered_layer_frac, "frac", "of a layer's working set where weights are gathered whole")              \
     X(loss_staging_tensors, "layers", "of an offloaded tensor that wait on the device at the loss")          \
@@ -91,4 +92,5 @@
     X(peeled_fragmentation_frac, "frac", "the same beside tensors on the host")                              \
     X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")            \
     X(peeled_memory_log_sd, "ln", "the same beside tensors on the host")                                     \
-    X(unusual_memory_log_sd, "ln", "the same of steps whose kind few compiled ones show")
+    X(unusual_memory_log_sd, "ln", "the same of steps whose kind few compiled ones show")                    \
+    X(unscanned_memory_log_sd, "ln", "the same of layers that are not scanned")

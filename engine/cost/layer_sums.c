@@ -36,6 +36,7 @@ static const double everything_frac = 0.85;
 bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_model_params *params)
 {
     if (cost->plan->family.scan_layers || cost->model->decoder != ADV_DECODER_GEMMA4_SMALL) return false;
+    if (!adv_memory_windowed(cost) && cost->constants->gathered_early_frac < 0.5) return false;
     double bytes = 16.0 * (params->total - params->routed_experts) / cost->weight_shards +
                    16.0 * params->routed_experts / cost->expert_shards;
     for (int i = 0; i < cost->model->layer_kinds_count; i++)
@@ -175,16 +176,21 @@ bool adv_memory_peels_loops(const struct adv_cost *cost)
            cost->plan->flags.host_transfer_pipelining != 0;
 }
 
+static double unscanned_frac(const struct adv_cost *cost)
+{
+    const double frac = adv_memory_windowed(cost) ? cost->constants->unscanned_early_frac
+                                                  : cost->constants->gathered_early_frac;
+    return cost->recompute_elided ? adv_max(1.0, frac) : frac;
+}
+
 /* What XLA may compute again ahead of its turn: where no scan keeps it from that, all layers but the one
  * whose turn it is; of blocks with loops of their own the iteration that is taken out of the loop for
  * transfers. */
 static double early_bytes_of(const struct adv_cost *cost, const struct adv_layer *layer,
                              const struct adv_saved *saved, double count)
 {
-    if (cost->recompute_elided) return 0.0;
     if (!cost->plan->family.scan_layers)
-        return recomputed_bytes(cost, layer, saved, cost->constants->unscanned_early_frac) *
-               adv_max(0.0, count - 1.0);
+        return recomputed_bytes(cost, layer, saved, unscanned_frac(cost)) * adv_max(0.0, count - 1.0);
     if (layer->loops_alone || !adv_memory_peels_loops(cost)) return 0.0;
     return recomputed_bytes(cost, layer, saved, 1.0) * (adv_memory_blocks_in_turn(cost) - 1.0);
 }
@@ -203,7 +209,6 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
         double count = (double)layer->count / cost->stages * in_flight;
-        if (cost->recompute_elided) saved.bytes[ADV_PLACE_DEVICE] += unrecomputed_bytes(cost, layer);
         sums.early_bytes += early_bytes_of(cost, layer, &saved, count);
         sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;

@@ -261,7 +261,7 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
 static bool is_unusual(const struct adv_cost *cost)
 {
     const struct adv_model *model = cost->model;
-    if (!cost->plan->family.scan_layers || cost->plan->family.use_multimodal) return true;
+    if (cost->plan->family.use_multimodal) return true;
     if (model->mesh_axes || model->splits_batch || model->hyper_connections > 1) return true;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
@@ -389,4 +389,5 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
         (sums->saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;
     memory->log_sd = frame->peels ? k->peeled_memory_log_sd : k->memory_log_sd;
     if (frame->unusual) memory->log_sd = adv_max(memory->log_sd, k->unusual_memory_log_sd);
+    if (!cost->plan->family.scan_layers) memory->log_sd = adv_max(memory->log_sd, k->unscanned_memory_log_sd);
 }

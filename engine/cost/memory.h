@@ -10,7 +10,8 @@
 
 /* True for the blocks of the small gemma4 models, which are always unrolled, when every activation of every
  * layer fits beside the state: the published recipe leaves no time for a recompute whatever remat_policy
- * says. Other unrolled layers recompute as scanned ones do, only early: see adv_layer_sums.early_bytes. */
+ * says. Not so beyond 32 devices of most generations: compiled steps have none of it there. Other unrolled
+ * layers recompute as scanned ones do, only early: see adv_layer_sums.early_bytes. */
 bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_model_params *params);
 
 struct adv_memory {

@@ -1,6 +1,7 @@
 #include "engine/cost/state.h"
 
 #include "engine/base/units.h"
+#include "engine/cost/memory.h"
 
 /* Persistent bytes per parameter of the optimizer's moments. */
 static double moment_bytes(const struct adv_plan *plan)
@@ -36,6 +37,16 @@ static double turned_experts(const struct adv_cost *cost, const struct adv_model
                : 0.0;
 }
 
+/* Gradients of dense layers beyond a device's shard. Where layers are not scanned and their weights are
+ * gathered whole, XLA scatters the gradients of all of them together, after the last. */
+static double whole_gradients_bytes(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    if (cost->plan->family.scan_layers || adv_memory_windowed(cost)) return 0.0;
+    const double layers = params->total - params->routed_experts - params->embedding - params->unembedding;
+    return adv_format_bytes(cost->plan->family.dtype) * layers *
+           adv_max(0.0, 1.0 / (cost->tp * cost->stages) - 1.0 / cost->weight_shards);
+}
+
 struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_model_params *params)
 {
     const struct adv_plan *plan = cost->plan;
@@ -61,7 +72,7 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
         s.copies =
             adv_format_bytes(plan->family.dtype) * (shard + turned - params->embedding / cost->weight_shards);
     s.accumulated = plan->family.gradient_accumulation_steps > 1 ? gradients : 0.0;
-    s.gradients = gradients + s.accumulated;
+    s.gradients = gradients + s.accumulated + whole_gradients_bytes(cost, params);
     s.between_slices = between_slices_bytes(plan, s.weights);
     return s;
 }

@@ -7,7 +7,7 @@
 struct adv_state {
     double weights, moments, device_weights, device_moments;
     double copies;         /* the layers' weights in the compute format and the matmuls' layout */
-    double gradients;      /* in the smaller of the weights' format and grad_dtype */
+    double gradients;      /* in the smaller of the weights' format and grad_dtype; whole ones in dtype */
     double accumulated;    /* gradients of the microbatches before this one */
     double between_slices; /* gradients on their way to other slices */
 };

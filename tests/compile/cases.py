@@ -171,6 +171,19 @@ def unscanned_options():
     for chip, topology in {"tpu7x": "4x4x4", "v6e": "8x8", "v5p": "4x4x4", "v5e": "8x8", "v4": "4x4x4"}.items():
         yield case(f"unscanned-{chip}-full-8-64chips", chip, DENSE, fsdp(scan_layers=False), topology=topology)
     yield case("unscanned-v4-full-8", "v4", DENSE, fsdp(scan_layers=False))
+    wide = {**DENSE, "base_emb_dim": 4096, "base_num_query_heads": 32}
+    for name, model, batch, topology in (("20", {**DENSE, "base_num_decoder_layers": 20}, 2, None),
+                                         ("24", {**DENSE, "base_num_decoder_layers": 24}, 2, None),
+                                         ("24-16devices", {**DENSE, "base_num_decoder_layers": 24}, 2, "2x2x2"),
+                                         ("24-b1", {**DENSE, "base_num_decoder_layers": 24}, 1, None),
+                                         ("wide-8", wide, 2, None), ("wide-4", {**wide, "base_num_decoder_layers": 4}, 2, None),
+                                         ("narrow-8", {**DENSE, "base_emb_dim": 1024}, 2, None),
+                                         ("tied-8", {**DENSE, "logits_via_embedding": True}, 2, None)):
+        yield case(f"unscanned-tpu7x-full-{name}", "tpu7x", model, fsdp(scan_layers=False, per_device_batch_size=batch), topology=topology)
+    for chip, topology, batch in (("tpu7x", "2x2x2", 2), ("v6e", "4x4", 1)):
+        yield case(f"unscanned-{chip}-llama3.1-8b-full", chip, "llama3.1-8b",
+                   {"model_name": "llama3.1-8b", **fsdp(scan_layers=False, num_vocab_tiling=8, per_device_batch_size=batch,
+                                                        use_tokamax_splash=chip == "tpu7x")}, topology=topology)
     small = {"per_device_batch_size": 1, "use_tokamax_splash": False, "num_vocab_tiling": 8, "scan_layers": False}
     for chip, topology in {"tpu7x": "2x2x1", "v6e": "4x4", "v5p": "2x2x2", "v5e": "4x4", "v4": "2x2x2"}.items():
         for policy in ("full", "minimal_with_context"):

@@ -1,8 +1,12 @@
 /* report_main.c: the engine's memory beside the real compiler's.
  *
- *   memory_report ROWS... > PAGE            the page: bytes and verdicts per chip, family and option, worst
- * rows memory_report --explain ID ROWS...      one row: our parts beside the buffers that the compiler had at
- * its peak
+ *   memory_report ROWS... > PAGE
+ *
+ * the page: bytes and verdicts per chip, family and option, worst rows;
+ *
+ *   memory_report --explain ID ROWS...
+ *
+ * one row: our parts beside the buffers that the compiler had at its peak.
  */
 #include <math.h>
 #include <stdio.h>

@@ -184,6 +184,9 @@ def unscanned_options():
         yield case(f"unscanned-{chip}-llama3.1-8b-full", chip, "llama3.1-8b",
                    {"model_name": "llama3.1-8b", **fsdp(scan_layers=False, num_vocab_tiling=8, per_device_batch_size=batch,
                                                         use_tokamax_splash=chip == "tpu7x")}, topology=topology)
+    long = {name: value for name, value in fsdp(scan_layers=False, per_device_batch_size=8, max_target_length=24576,
+                                                num_vocab_tiling=16).items() if name != "dtype"}
+    yield case("unscanned-tpu7x-gemma4-e2b-196k-tokens", "tpu7x", "gemma4-e2b", {"model_name": "gemma4-e2b", **long}, topology="4x4x4")
     small = {"per_device_batch_size": 1, "use_tokamax_splash": False, "num_vocab_tiling": 8, "scan_layers": False}
     for chip, topology in {"tpu7x": "2x2x1", "v6e": "4x4", "v5p": "2x2x2", "v5e": "4x4", "v4": "2x2x2"}.items():
         for policy in ("full", "minimal_with_context"):

@@ -33,10 +33,14 @@ static double total(struct adv_working w)
 /* HBM left for the compiler's own temporaries when nothing is recomputed. */
 static const double everything_frac = 0.85;
 
+/* What a generation recomputes early at the least that recomputes layers early at all: those that do have all
+ * of them, the others none (gathered_early_frac). */
+static const double some_early_frac = 0.5;
+
 bool adv_memory_keeps_everything(const struct adv_cost *cost, const struct adv_model_params *params)
 {
     if (cost->plan->family.scan_layers || cost->model->decoder != ADV_DECODER_GEMMA4_SMALL) return false;
-    if (!adv_memory_windowed(cost) && cost->constants->gathered_early_frac < 0.5) return false;
+    if (!adv_memory_windowed(cost) && cost->constants->gathered_early_frac < some_early_frac) return false;
     double bytes = 16.0 * (params->total - params->routed_experts) / cost->weight_shards +
                    16.0 * params->routed_experts / cost->expert_shards;
     for (int i = 0; i < cost->model->layer_kinds_count; i++)
@@ -73,6 +77,7 @@ static double recomputed_bytes(const struct adv_cost *cost, const struct adv_lay
 double adv_memory_blocks_in_turn(const struct adv_cost *cost)
 {
     const struct adv_model *model = cost->model;
+    if (!cost->plan->family.scan_layers) return 1.0; /* no loops at all */
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         if (layer->loops_alone && layer->scan_block <= 1) return adv_max(1.0, layer->count / cost->stages);

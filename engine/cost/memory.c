@@ -389,5 +389,10 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
         (sums->saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;
     memory->log_sd = frame->peels ? k->peeled_memory_log_sd : k->memory_log_sd;
     if (frame->unusual) memory->log_sd = adv_max(memory->log_sd, k->unusual_memory_log_sd);
-    if (!cost->plan->family.scan_layers) memory->log_sd = adv_max(memory->log_sd, k->unscanned_memory_log_sd);
+    if (cost->plan->family.scan_layers) return;
+    /* What is uncertain is how much is recomputed early; of what is too big without it, nothing is. */
+    const double bytes =
+        adv_max(memory->loss_peak_bytes, adv_max(memory->backward_peak_bytes, memory->update_peak_bytes));
+    const bool fits = bytes <= cost->chip->hbm_usable_bytes_per_device;
+    memory->log_sd = adv_max(memory->log_sd, fits ? k->unscanned_memory_log_sd : k->unusual_memory_log_sd);
 }

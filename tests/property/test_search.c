@@ -261,13 +261,13 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
             assert_true(remat.hbm_bytes_per_device <= device.hbm_bytes_per_device * (1 + 1e-9));
             assert_true(remat.host_bytes_per_host <= offload.host_bytes_per_host);
             /* near the limit copies and late logits wait until the loop is over */
-            const double pressed_frac =
-                fmin(fixture.constants->pressed_limit_frac, fixture.constants->peeled_pressed_limit_frac);
-            const bool has_room =
-                device.backward_peak_bytes < pressed_frac * device.hbm_limit_bytes_per_device * (1 - 1e-9);
             bool alone = true; /* beside tensors on the host stacks are turned */
             for (int i = 0; i < ADV_TENSOR_COUNT; i++)
                 alone = alone && plan.placements[i] != ADV_PLACE_OFFLOAD;
+            const double pressed_frac =
+                alone ? fixture.constants->pressed_limit_frac : fixture.constants->peeled_pressed_limit_frac;
+            const bool has_room =
+                device.backward_peak_bytes < pressed_frac * device.hbm_limit_bytes_per_device * (1 - 1e-9);
             double at_loss = device.loss_peak_bytes - remat.loss_peak_bytes;
             double in_backward = device.backward_peak_bytes - remat.backward_peak_bytes;
             struct adv_estimate none, one;

@@ -88,6 +88,12 @@ static void layers_out_of_a_scan_are_recomputed_early_as_far_as_memory_goes(void
         const struct adv_estimate *full = bench_estimate(b);
         assert_true(part_at(b, ADV_AT_BACKWARD, "early_recomputation") > 0.0);
         assert_true(full->backward_peak_bytes <= 91e9);
+        const double open_sd = full->memory_log_sd;
+        b->cluster.chip.hbm_usable_bytes_per_device = 10e9; /* too little for the rest of it */
+        const struct adv_estimate *none = bench_estimate(b);
+        assert_close(part_at(b, ADV_AT_BACKWARD, "early_recomputation"), 0.0, 0.0);
+        assert_true(none->memory_log_sd < 0.5 * open_sd);
+        assert_int_equal(none->fit, ADV_FIT_NO);
     }
 }
 

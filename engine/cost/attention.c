@@ -43,8 +43,7 @@ static struct adv_attention_shape shape_of(const struct adv_cost *cost, const st
 static struct adv_attention_tile tile_of(const struct adv_plan *plan, const struct adv_layer *layer,
                                          const struct adv_attention_shape *shape)
 {
-    bool local = layer->attention != ADV_ATTENTION_FULL;
-    struct adv_splash_blocks b = plan->family.blocks[local ? 1 : 0];
+    struct adv_splash_blocks b = plan->family.blocks[adv_layer_has_local_tiles(layer)];
     int *q_blocks[] = {&b.block_q, &b.block_q_dkv, &b.block_q_dq};
     int *kv_blocks[] = {&b.block_kv, &b.block_kv_dkv, &b.block_kv_dq};
     for (int i = 0; i < 3; i++) {

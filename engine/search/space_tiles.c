@@ -5,6 +5,7 @@
 #include "engine/kernel/tune.h"
 #include "engine/kernel/tune_space.h"
 #include "engine/kernel/vmem.h"
+#include "engine/spec/plan_rules.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@ enum {
 struct attention_key {
     int64_t q_len, kv_len;
     int context_shards, vmem_kib, dq_reduction_steps;
-    bool load_balanced, ring, max_logit, scheduler, fused;
+    bool load_balanced, ring, max_logit, scheduler, fused, tokamax;
 };
 struct attention_row {
     struct attention_key key;
@@ -75,18 +76,15 @@ static struct adv_kernel_machine machine_of(const struct adv_tile_memo *memo, in
                                        NULL};
 }
 
-static bool is_local(const struct adv_layer *layer)
-{
-    return layer->attention != ADV_ATTENTION_FULL;
-}
-
-/* The commonest layer with global ([0]) or local ([1]) attention; NULL when the model has none. */
+/* The commonest layer that reads the tiles of sa_* ([0]) or of local_sa_* ([1]); NULL when the model has
+ * none.
+ */
 static const struct adv_layer *layer_of(const struct adv_model *model, bool local)
 {
     const struct adv_layer *best = NULL;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
-        if (layer->attention == ADV_ATTENTION_LINEAR || is_local(layer) != local) continue;
+        if (layer->attention == ADV_ATTENTION_LINEAR || adv_layer_has_local_tiles(layer) != local) continue;
         if (!best || layer->count > best->count) best = layer;
     }
     return best;
@@ -141,10 +139,41 @@ static bool has_any(const struct by_layout *best)
     return any;
 }
 
-/* Of all tiles of the space with the pinned members put into them; of the wide space where those are too
- * large. */
+/* The masks that a plan hands to tokamax's kernel, for the layers that share a set of tiles. */
+struct masks {
+    const struct adv_model *model;
+    const struct adv_plan *plan;
+    bool local, any;
+};
+
+static struct masks masks_of(const struct adv_model *model, const struct adv_plan *plan, bool local)
+{
+    struct masks masks = {model, plan, local, false};
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        masks.any |= adv_layer_has_local_tiles(&model->layers[i]) == local &&
+                     adv_plan_shards_masks(plan, &model->layers[i]);
+    return masks;
+}
+
+static bool takes_tile(const struct masks *masks, enum adv_kernel kernel,
+                       const struct adv_splash_blocks *tile)
+{
+    const bool forward = kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
+    const int queries = forward ? tile->block_q : tile->block_q_dkv;
+    const int keys = forward ? tile->block_kv : tile->block_kv_dkv;
+    for (int i = 0; masks->any && i < masks->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &masks->model->layers[i];
+        if (adv_layer_has_local_tiles(layer) == masks->local && adv_plan_shards_masks(masks->plan, layer) &&
+            adv_plan_odd_masks(masks->plan, layer, queries, keys) > 0)
+            return false;
+    }
+    return true;
+}
+
+/* Of all tiles of the space with the pinned members put into them, those whose masks the context axis
+ * divides; of the wide space where none is. */
 static void tune_around_pins(const struct adv_tile_memo *memo, const struct adv_kernel_machine *machine,
-                             const struct adv_kernel_request *request, const struct adv_splash_blocks *pins,
+                             const struct adv_kernel_request *request, const struct masks *masks,
                              struct by_layout *best)
 {
     struct adv_attention_tile tiles[ADV_SPLASH_SPACE_MAX];
@@ -156,7 +185,8 @@ static void tune_around_pins(const struct adv_tile_memo *memo, const struct adv_
             struct adv_kernel_time time;
             for (int l = 0; l < 3; l++)
                 if (memo->pins.has_layout[l]) *layouts[l] = memo->pins.layout[l];
-            adv_tile_pins_set_blocks(pins, &tiles[i].blocks);
+            adv_tile_pins_set_blocks(&memo->pins.blocks[masks->local], &tiles[i].blocks);
+            if (!takes_tile(masks, request->kernel, &tiles[i].blocks)) continue;
             if (adv_splash_time(machine, request->kernel, &request->attention, &tiles[i],
                                 &request->attention_flags, &time, NULL) == ADV_OK)
                 keep_best(&tiles[i], &time, best);
@@ -165,7 +195,7 @@ static void tune_around_pins(const struct adv_tile_memo *memo, const struct adv_
 }
 
 static void tune(const struct adv_tile_memo *memo, enum adv_kernel kernel, const struct adv_layer *layer,
-                 const struct attention_key *key, struct by_layout *best)
+                 const struct attention_key *key, const struct masks *masks, struct by_layout *best)
 {
     struct adv_kernel_machine machine = machine_of(memo, key->vmem_kib);
     struct adv_attention_flags flags = {
@@ -180,8 +210,8 @@ static void tune(const struct adv_tile_memo *memo, enum adv_kernel kernel, const
         .kernel = kernel, .attention = shape_of(layer, key), .attention_flags = flags};
     struct adv_ranking ranking = {.top_k = LISTED, .tiles = tiles, .times = times};
     *best = (struct by_layout){0};
-    if (memo->pins.any) {
-        tune_around_pins(memo, &machine, &request, &memo->pins.blocks[is_local(layer)], best);
+    if (memo->pins.any || masks->any) {
+        tune_around_pins(memo, &machine, &request, masks, best);
         return;
     }
     if (adv_tune(&machine, &request, &ranking, NULL) != ADV_OK) return;
@@ -219,9 +249,11 @@ static void tune_row(const struct adv_tile_memo *memo, const struct adv_plan *pl
     int kernels_count = row->key.fused ? 2 : 3;
     struct by_layout best[2][TUNED_KERNELS];
     const struct adv_layer *layers[2] = {layer_of(memo->model, false), layer_of(memo->model, true)};
-    for (int local = 0; local < 2; local++)
+    for (int local = 0; local < 2; local++) {
+        const struct masks masks = masks_of(memo->model, plan, local == 1);
         for (int k = 0; layers[local] && k < kernels_count; k++)
-            tune(memo, kernels[k], layers[local], &row->key, &best[local][k]);
+            tune(memo, kernels[k], layers[local], &row->key, &masks, &best[local][k]);
+    }
     double least_s = 0;
     int chosen = -1;
     for (int layout = 0; layout < LAYOUTS; layout++) {
@@ -256,7 +288,7 @@ static bool same_attention(const struct attention_key *a, const struct attention
     return a->q_len == b->q_len && a->kv_len == b->kv_len && a->context_shards == b->context_shards &&
            a->vmem_kib == b->vmem_kib && a->dq_reduction_steps == b->dq_reduction_steps &&
            a->load_balanced == b->load_balanced && a->ring == b->ring && a->max_logit == b->max_logit &&
-           a->scheduler == b->scheduler && a->fused == b->fused;
+           a->scheduler == b->scheduler && a->fused == b->fused && a->tokamax == b->tokamax;
 }
 
 /* The row of `key`, tuned: what nobody tuned before is tuned here, beside what others tune. */
@@ -309,6 +341,7 @@ static bool apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
         plan->family.max_logit_estimate > 0,
         plan->family.use_splash_scheduler,
         plan->family.use_fused_bwd || plan->family.use_tokamax_splash,
+        plan->family.use_tokamax_splash,
     };
     const struct attention_row row = attention_row(memo, &key, plan);
     if (!row.found) return false;

@@ -10,7 +10,9 @@
 static bool has_global_layers(const struct adv_model *model)
 {
     for (int i = 0; i < model->layer_kinds_count; i++)
-        if (model->layers[i].attention == ADV_ATTENTION_FULL) return true;
+        if (model->layers[i].attention != ADV_ATTENTION_LINEAR &&
+            !adv_layer_has_local_tiles(&model->layers[i]))
+            return true;
     return false;
 }
 

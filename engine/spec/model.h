@@ -113,6 +113,14 @@ static inline bool adv_layer_picks_keys(const struct adv_layer *layer, int64_t s
     return layer->kv_lora_rank > 0 && layer->indexer_topk > 0 && seq_len > layer->indexer_topk;
 }
 
+/* Whether its attention takes the tiles of local_sa_*; all others, chunks too, take those of sa_* (MaxText
+ * 0.2.5, attention_op.py). */
+static inline bool adv_layer_has_local_tiles(const struct adv_layer *layer)
+{
+    return layer->attention == ADV_ATTENTION_WINDOW ||
+           (layer->attention == ADV_ATTENTION_COMPRESSED && layer->compress_ratio == 0);
+}
+
 /* Parameters of one layer, by what they are (they shard differently). */
 struct adv_layer_params {
     double attention; /* projections incl. MLA, indexer, gate, biases, qk norms */

@@ -512,6 +512,7 @@ static struct adv_rule_facts facts_of(const struct adv_plan *plan, const struct 
         facts.has_latent |= layer->kv_lora_rank > 0;
         facts.has_local |=
             layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_CHUNKED;
+        facts.has_local_tiles |= adv_layer_has_local_tiles(layer);
     }
     return facts;
 }

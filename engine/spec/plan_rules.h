@@ -15,13 +15,13 @@ struct adv_rule_facts {
     const struct adv_model *model;
     const struct adv_cluster *cluster;
     int data, stage, fsdp, fsdp_transpose, context, ulysses, tensor, tensor_sequence, expert, autoregressive;
-    int head_shards;            /* axes over attention heads and vocabulary */
-    int embed_shards;           /* axes over the model dimension of attention weights */
-    int mlp_shards;             /* axes over the feed-forward width */
-    int batch_shards;           /* axes over sequences */
-    double sequences_per_shard; /* of one microstep: must be a whole number >= 1 */
-    bool has_experts, has_local,
-        has_latent; /* routed experts; window or chunk layers; multi-head latent attention */
+    int head_shards;                 /* axes over attention heads and vocabulary */
+    int embed_shards;                /* axes over the model dimension of attention weights */
+    int mlp_shards;                  /* axes over the feed-forward width */
+    int batch_shards;                /* axes over sequences */
+    double sequences_per_shard;      /* of one microstep: must be a whole number >= 1 */
+    bool has_experts, has_latent;    /* routed experts; multi-head latent attention */
+    bool has_local, has_local_tiles; /* window or chunk layers; layers that read local_sa_* */
 };
 
 struct adv_rule_report {
@@ -56,8 +56,15 @@ double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const stru
 /* Rules of plan_rules_kernel.c. */
 adv_rule adv_rule_dq_reduction, adv_rule_sparse_attention_kernel, adv_rule_load_balance;
 
-/* Whether tokamax's kernel takes the masks of the model's local layers over the plan's context axis. */
+/* Whether tokamax's kernel takes the masks of the model's local layers over the plan's context axis, in tiles
+ * of as many keys as queries. */
 bool adv_plan_masks_divide(const struct adv_plan *plan, const struct adv_model *model);
+/* Whether MaxText shards the masks of the layer's attention over the context axis: those of windows and
+ * chunks in tokamax's kernel; jax's own computes them. */
+bool adv_plan_shards_masks(const struct adv_plan *plan, const struct adv_layer *layer);
+/* The number of partly masked contents of tiles where the context axis does not divide it, which MaxText
+ * 0.2.5 refuses; 0 where it does, or where the blocks do not divide the sequence. */
+int adv_plan_odd_masks(const struct adv_plan *plan, const struct adv_layer *layer, int block_q, int block_kv);
 /* Whether context parallelism must leave the sequence in its order. */
 bool adv_plan_keeps_order(const struct adv_plan *plan, const struct adv_model *model);
 adv_rule adv_rule_linear_context, adv_rule_compressed_context, adv_rule_multimodal_context,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "engine/base/units.h"
+#include "engine/spec/local_mask.h"
 
 static bool is_flash(const struct adv_rule_facts *facts)
 {
@@ -147,40 +148,65 @@ bool adv_rule_local_under_ring(const struct adv_rule_facts *facts, struct adv_ru
         "window or chunk layers under the ring strategy pass validation but are not supported by the kernel");
 }
 
-/* Tokamax's kernel gets the masks of local layers as an array of the blocks that are masked in part, and
- * MaxText shards that array over the context axis. The masks of a window have two kinds of such blocks, at
- * its two ends, or one where the window holds the whole sequence; chunks have one. Compiled with MaxText
- * 0.2.5; jax's own kernel takes the same plans. 0: no local layer. */
-static int partial_blocks(const struct adv_plan *plan, const struct adv_model *model)
+static struct adv_local_mask mask_of(const struct adv_plan *plan, const struct adv_layer *layer)
 {
-    int kinds = 0;
-    for (int i = 0; i < model->layer_kinds_count; i++) {
-        const struct adv_layer *layer = &model->layers[i];
-        const bool whole = layer->window_tokens >= plan->family.seq_len;
-        if (layer->attention == ADV_ATTENTION_CHUNKED || (layer->attention == ADV_ATTENTION_WINDOW && whole))
-            return 1;
-        if (layer->attention == ADV_ATTENTION_WINDOW) kinds = 2;
-    }
-    return kinds;
+    return (struct adv_local_mask){
+        .seq_len = plan->family.seq_len,
+        .window_tokens = layer->window_tokens,
+        .chunked = layer->attention == ADV_ATTENTION_CHUNKED,
+        .context = adv_plan_degree(plan, ADV_AXIS_CONTEXT),
+        .load_balanced = plan->family.cp_load_balance,
+    };
+}
+
+bool adv_plan_shards_masks(const struct adv_plan *plan, const struct adv_layer *layer)
+{
+    return plan->family.use_tokamax_splash && plan->family.cp_strategy == ADV_CP_ALL_GATHER &&
+           adv_plan_degree(plan, ADV_AXIS_CONTEXT) > 1 &&
+           (layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_CHUNKED);
+}
+
+int adv_plan_odd_masks(const struct adv_plan *plan, const struct adv_layer *layer, int block_q, int block_kv)
+{
+    const struct adv_local_mask mask = mask_of(plan, layer);
+    const int blocks =
+        adv_local_mask_blocks(&mask, adv_min_i(block_q, mask.seq_len), adv_min_i(block_kv, mask.seq_len));
+    return blocks % mask.context == 0 ? 0 : blocks;
 }
 
 bool adv_plan_masks_divide(const struct adv_plan *plan, const struct adv_model *model)
 {
-    const bool shards = plan->family.cp_strategy == ADV_CP_ALL_GATHER;
-    const int context = shards ? adv_plan_degree(plan, ADV_AXIS_CONTEXT) : 1;
-    return context == 1 || partial_blocks(plan, model) % context == 0;
+    enum { BLOCK = 512 };
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (adv_plan_shards_masks(plan, &model->layers[i]) &&
+            adv_plan_odd_masks(plan, &model->layers[i], BLOCK, BLOCK) > 0)
+            return false;
+    return true;
 }
 
 bool adv_rule_local_masks(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    if (!is_flash(facts) || !facts->plan->family.use_tokamax_splash) return false;
-    if (adv_plan_masks_divide(facts->plan, facts->model)) return false;
-    const int kinds = partial_blocks(facts->plan, facts->model);
-    return adv_rule_broken(
-        report, "/config/use_tokamax_splash", "set use_tokamax_splash false",
-        "MaxText shards the masks of window layers over context %d, but tokamax's kernel has "
-        "%d %s of partly masked blocks",
-        facts->context, kinds, kinds == 1 ? "kind" : "kinds");
+    if (!is_flash(facts)) return false;
+    for (int i = 0; i < facts->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &facts->model->layers[i];
+        if (!adv_plan_shards_masks(facts->plan, layer)) continue;
+        const struct adv_splash_blocks *b = &facts->plan->family.blocks[adv_layer_has_local_tiles(layer)];
+        const int tiles[][2] = {{b->block_q, b->block_kv}, {b->block_q_dkv, b->block_kv_dkv}};
+        for (int t = 0; t < 2; t++) {
+            const int odd = adv_plan_odd_masks(facts->plan, layer, tiles[t][0], tiles[t][1]);
+            if (odd == 0) continue;
+            return adv_rule_broken(
+                report, "/config/use_tokamax_splash",
+                adv_plan_masks_divide(facts->plan, facts->model)
+                    ? "give tiles as many keys as queries, or set use_tokamax_splash false"
+                    : "set use_tokamax_splash false",
+                "MaxText shards the masks of local layers over context %d, but tokamax's kernel has %d "
+                "of them: %s tiles of %d queries x %d keys are masked in part in %d %s",
+                facts->context, odd, t == 0 ? "forward" : "backward", tiles[t][0], tiles[t][1], odd,
+                odd == 1 ? "way" : "ways");
+        }
+    }
+    return false;
 }
 
 bool adv_rule_fp8_full(const struct adv_rule_facts *facts, struct adv_rule_report *report)

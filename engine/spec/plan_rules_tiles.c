@@ -61,7 +61,7 @@ bool adv_rule_block_q(const struct adv_rule_facts *facts, struct adv_rule_report
 {
     if (!is_flash(facts)) return false;
     bool any = false;
-    for (int i = 0; i < (facts->has_local ? 2 : 1); i++) {
+    for (int i = 0; i < (facts->has_local_tiles ? 2 : 1); i++) {
         const struct adv_splash_blocks *blocks = &facts->plan->family.blocks[i];
         bool fused = facts->plan->family.use_fused_bwd || facts->plan->family.use_tokamax_splash;
         const struct block_key keys[] = {{"sa_block_q", blocks->block_q},
@@ -79,7 +79,7 @@ bool adv_rule_block_kv(const struct adv_rule_facts *facts, struct adv_rule_repor
     if (!is_flash(facts)) return false;
     const int64_t length = key_length(facts);
     bool any = false;
-    for (int i = 0; i < (facts->has_local ? 2 : 1); i++) {
+    for (int i = 0; i < (facts->has_local_tiles ? 2 : 1); i++) {
         const struct adv_splash_blocks *blocks = &facts->plan->family.blocks[i];
         bool fused = facts->plan->family.use_fused_bwd || facts->plan->family.use_tokamax_splash;
         const struct block_key keys[] = {{"sa_block_kv", blocks->block_kv},
@@ -95,7 +95,7 @@ bool adv_rule_block_compute(const struct adv_rule_facts *facts, struct adv_rule_
 {
     if (!is_flash(facts)) return false;
     bool any = false;
-    for (int i = 0; i < (facts->has_local ? 2 : 1); i++) {
+    for (int i = 0; i < (facts->has_local_tiles ? 2 : 1); i++) {
         const struct adv_splash_blocks *blocks = &facts->plan->family.blocks[i];
         const struct {
             const char *key;

@@ -121,18 +121,26 @@ static void the_axes_product_is_explained_with_numbers(void **state)
     assert_string_equal(finding->hint, "ici_fsdp_parallelism would have to be 32");
 }
 
-/* As MaxText 0.2.5 said of gemma2-9b, whose window is 4096, and of llama4 with its chunks of 8192. */
+/* As MaxText 0.2.5 said of gemma2-9b, whose window is 4096, of llama4 with its chunks of 8192, and of
+ * gemma3-4b, whose window of 1024 is masked in 5 ways by tiles of 4096 keys. */
 static void context_shards_divide_the_partial_blocks_of_tokamax_masks(void **state)
 {
     (void)state;
     static const struct {
         const char *model, *config;
         bool refused;
-    } cases[] = {{"llama4-17b-16e", "\"ici_context_parallelism\":2,\"max_target_length\":16384", true},
-                 {"gemma2-9b", "\"ici_context_parallelism\":2,\"max_target_length\":4096", true},
-                 {"gemma2-9b", "\"ici_context_parallelism\":2", false},
-                 {"gemma2-9b", "\"ici_context_parallelism\":4", true},
-                 {"gemma2-9b", "\"ici_context_parallelism\":4,\"use_tokamax_splash\":false", false}};
+    } cases[] = {
+        {"llama4-17b-16e", "\"ici_context_parallelism\":2,\"max_target_length\":16384", true},
+        {"gemma2-9b", "\"ici_context_parallelism\":2,\"max_target_length\":4096", true},
+        {"gemma2-9b", "\"ici_context_parallelism\":2", false},
+        {"gemma2-9b", "\"ici_context_parallelism\":4", true},
+        {"gemma2-9b", "\"ici_context_parallelism\":4,\"use_tokamax_splash\":false", false},
+        {"gemma3-4b",
+         "\"ici_context_parallelism\":2,\"local_sa_block_q_dkv\":1024,\"local_sa_block_kv_dkv\":4096", true},
+        {"gemma3-4b",
+         "\"ici_context_parallelism\":2,\"sa_block_q_dkv\":1024,\"sa_block_kv_dkv\":4096,"
+         "\"local_sa_block_q_dkv\":1024,\"local_sa_block_kv_dkv\":1024",
+         false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char config[256];
         const char *kernel = strstr(cases[i].config, "tokamax") ? "" : ",\"use_tokamax_splash\":true";

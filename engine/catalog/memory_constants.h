@@ -68,6 +68,8 @@
     X(unscanned_early_frac, "frac",                                                                          \
       "of what dense layers that are not scanned compute again that is there before its turn")               \
     X(gathered_early_frac, "frac", "the same where weights are gathered whole")                              \
+    X(early_filled_frac, "frac", "of the limit that it fills at the most")                                   \
+    X(peeled_early_filled_frac, "frac", "the same beside tensors on the host")                               \
     X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
     X(gathered_layer_frac, "frac", "of a layer's working set where weights are gathered whole")              \
     X(loss_staging_tensors, "layers", "of an offloaded tensor that wait on the device at the loss")          \
@@ -93,4 +95,8 @@
     X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")            \
     X(peeled_memory_log_sd, "ln", "the same beside tensors on the host")                                     \
     X(unusual_memory_log_sd, "ln", "the same of steps whose kind few compiled ones show")                    \
-    X(unscanned_memory_log_sd, "ln", "the same of layers that are not scanned")
+    X(unscanned_memory_log_sd, "ln", "the same of layers that are not scanned")                              \
+    X(fit_pressed_sds, "sds",                                                                                \
+      "of these, beyond the limit, where XLA takes half of the plans: it schedules anew with memory in "     \
+      "mind, and copies wait for room")                                                                      \
+    X(fit_width_sds, "sds", "over which its verdicts turn from yes to no")

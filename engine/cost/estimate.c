@@ -168,26 +168,34 @@ static void set_memory(const struct adv_cost *cost, const struct adv_memory *mem
     estimate->hbm_limit_bytes_per_device = chip->hbm_usable_bytes_per_device;
     estimate->host_bytes_per_host = memory->host_bytes_per_host;
     estimate->host_limit_bytes_per_host = chip->host_dram_bytes_per_host;
-    estimate->memory_log_sd = memory->log_sd;
+    estimate->fit_curve = adv_fit_curve(cost->constants, memory->log_sd);
     estimate->memory_spread = memory->log_sd / cost->constants->memory_log_sd;
+}
+
+struct adv_fit_curve adv_estimate_usual_curve(const struct adv_estimate *estimate)
+{
+    struct adv_fit_curve curve = estimate->fit_curve;
+    curve.log_sd /= estimate->memory_spread;
+    return curve;
 }
 
 void adv_estimate_verdict(struct adv_estimate *estimate)
 {
     double bytes = estimate->hbm_bytes_per_device, limit = estimate->hbm_limit_bytes_per_device;
-    double log_sd = estimate->memory_log_sd;
-    estimate->hbm_low_bytes_per_device = bytes * exp(-interval_z * log_sd);
-    estimate->hbm_high_bytes_per_device = bytes * exp(interval_z * log_sd);
-    estimate->fit_probability = adv_fit_probability(bytes, limit, log_sd);
+    const struct adv_fit_curve *curve = &estimate->fit_curve;
+    estimate->hbm_low_bytes_per_device = bytes * exp(-interval_z * curve->log_sd);
+    estimate->hbm_high_bytes_per_device = bytes * exp(interval_z * curve->log_sd);
+    estimate->fit_probability = adv_fit_probability(curve, bytes, limit);
     const double host_bytes = estimate->host_bytes_per_host, host_limit = estimate->host_limit_bytes_per_host;
     /* What stands on the host is a few whole tensors, known to a percent or two; who else lives there is not.
      * Nothing presses what is too big. */
     if (host_bytes > host_limit)
         estimate->fit_probability = 0.0;
-    else if (host_bytes > 0.0 && !isnan(host_limit))
+    else if (host_bytes > 0.0 && !isnan(host_limit)) {
+        const struct adv_fit_curve usual = adv_estimate_usual_curve(estimate);
         estimate->fit_probability =
-            adv_min(estimate->fit_probability,
-                    adv_fit_probability(host_bytes, host_limit, log_sd / estimate->memory_spread));
+            adv_min(estimate->fit_probability, adv_fit_probability(&usual, host_bytes, host_limit));
+    }
     estimate->fit = estimate->fit_probability >= ADV_FIT_SURE_PROBABILITY ? ADV_FIT_FITS
                     : estimate->fit_probability >= tight_probability      ? ADV_FIT_TIGHT
                                                                           : ADV_FIT_NO;

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "engine/cost/fit.h"
 #include "engine/cost/input.h"
 #include "engine/cost/ledger.h"
 
@@ -21,8 +22,8 @@ struct adv_estimate {
     double step_time_s;
     double global_batch_sequences, tokens_per_step;
     double hbm_bytes_per_device, hbm_limit_bytes_per_device; /* the larger peak */
-    double memory_log_sd; /* spread of ln(compiled / predicted) bytes of such plans on this chip */
-    double memory_spread; /* that, over the spread of plans with nothing on the host */
+    struct adv_fit_curve fit_curve;                          /* of such plans on this chip */
+    double memory_spread; /* its log_sd, over that of plans with nothing on the host */
     double loss_peak_bytes, backward_peak_bytes, update_peak_bytes;
     double host_bytes_per_host, host_limit_bytes_per_host;
     /* The rest. */
@@ -65,6 +66,9 @@ ADV_MUST_CHECK adv_code adv_estimate_placed(struct adv_cost_scratch *scratch, co
  * others are left as they are. */
 void adv_estimate_memory_placed(struct adv_cost_scratch *scratch, const struct adv_places *places,
                                 signed char host_offload_scheduling, struct adv_estimate *estimate);
+
+/* The fit curve of plans with nothing on the host: that of bytes on the host, which nothing presses. */
+struct adv_fit_curve adv_estimate_usual_curve(const struct adv_estimate *estimate);
 
 /* Adds what follows from the bytes: their interval, the probability that they fit, and the verdict. */
 void adv_estimate_verdict(struct adv_estimate *estimate);

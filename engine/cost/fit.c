@@ -2,20 +2,19 @@
 
 #include <math.h>
 
-/* Fitted on the verdicts of compiled steps, in spreads of the prediction (`make fit-memory` prints them;
- * tests/compile/report.md judges them). XLA makes a program that fits where it can: it schedules anew with
- * memory in mind, and copies wait for room. So half of the plans are taken that are predicted `pressed_sds`
- * beyond the limit. */
-static const double pressed_sds = 0.60, width_sds = 1.05;
-
 static double normal_cdf(double z)
 {
     return 0.5 * erfc(-z / sqrt(2.0));
 }
 
-double adv_fit_probability(double bytes, double limit_bytes, double log_sd)
+struct adv_fit_curve adv_fit_curve(const struct adv_constants *constants, double log_sd)
 {
-    return normal_cdf((log(limit_bytes / bytes) / log_sd + pressed_sds) / width_sds);
+    return (struct adv_fit_curve){log_sd, constants->fit_pressed_sds, constants->fit_width_sds};
+}
+
+double adv_fit_probability(const struct adv_fit_curve *curve, double bytes, double limit_bytes)
+{
+    return normal_cdf((log(limit_bytes / bytes) / curve->log_sd + curve->pressed_sds) / curve->width_sds);
 }
 
 /* Bisection: 60 halvings of ±8 standard deviations are below rounding. */
@@ -32,7 +31,8 @@ static double normal_quantile(double probability)
     return 0.5 * (low + high);
 }
 
-double adv_fit_limit_frac(double probability, double log_sd)
+double adv_fit_limit_frac(const struct adv_fit_curve *curve, double probability)
 {
-    return fmin(1.0, exp((pressed_sds - width_sds * normal_quantile(probability)) * log_sd));
+    const double sds = curve->pressed_sds - curve->width_sds * normal_quantile(probability);
+    return fmin(1.0, exp(sds * curve->log_sd));
 }

@@ -296,15 +296,12 @@ static void make_frame(const struct adv_cost *cost, const struct adv_model_param
     set_turned_copies(cost, frame);
 }
 
-/* XLA recomputes layers ahead of their turn as far as memory goes: of the limit it leaves a tenth where
- * layers are not scanned, nothing (and more, in the one compiled step that had too little) beside transfers.
- */
-static double early_bytes(const struct adv_heap *heap, double limit, double wanted, bool peels, double *parts)
+/* XLA recomputes layers that are not scanned ahead of their turn as far as memory goes. */
+static double early_bytes(const struct adv_heap *heap, double filled_bytes, double wanted, double *parts)
 {
     parts[BACKWARD_EARLY] = 0.0;
     if (wanted <= 0.0) return 0.0;
-    const double filled_frac = peels ? 1.0 : 0.9;
-    const double room = filled_frac * limit - adv_heap_peak(heap, parts, BACKWARD_PARTS);
+    const double room = filled_bytes - adv_heap_peak(heap, parts, BACKWARD_PARTS);
     return adv_max(0.0, adv_min(wanted, room / (1.0 + heap->frac + heap->more_frac)));
 }
 
@@ -328,8 +325,9 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
     frame->backward[BACKWARD_TURNED] = adv_max(copies, frame->stack_copies * sums->inputs);
     struct adv_heap heap = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);
     heap.shared = frame->shared_bytes = sums->shared_bytes;
-    frame->backward[BACKWARD_EARLY] = early_bytes(&heap, cost->chip->hbm_usable_bytes_per_device,
-                                                  sums->early_bytes, frame->peels, frame->backward);
+    const double filled_frac = frame->peels ? k->peeled_early_filled_frac : k->early_filled_frac;
+    frame->backward[BACKWARD_EARLY] = early_bytes(
+        &heap, filled_frac * cost->chip->hbm_usable_bytes_per_device, sums->early_bytes, frame->backward);
     const double waits = frame->late_logits + frame->backward[BACKWARD_TURNED];
     double all = adv_heap_peak(&heap, frame->backward, BACKWARD_PARTS), over = all - heap.limit;
     if (over > 0.0 && sums->waiting_bytes > 0.0) {

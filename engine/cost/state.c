@@ -1,5 +1,7 @@
 #include "engine/cost/state.h"
 
+#include <math.h>
+
 #include "engine/base/units.h"
 #include "engine/cost/memory.h"
 
@@ -47,6 +49,36 @@ static double whole_gradients_bytes(const struct adv_cost *cost, const struct ad
            adv_max(0.0, 1.0 / (cost->tp * cost->stages) - 1.0 / cost->weight_shards);
 }
 
+static double padded(double rows, double columns)
+{
+    enum { TILE_ROWS = 8, LANES = 128 };
+    return (double)adv_round_up((int64_t)ceil(rows), TILE_ROWS) *
+           (double)adv_round_up((int64_t)ceil(columns), LANES);
+}
+
+/* Elements beyond a device's shard that the gradients of experts take between microbatches. Sums go through
+ * the loop over microbatches in the order of MaxText's tensors, [experts, layers, width, emb] of wo, whose
+ * last dimension is that of a shard, filled up to whole tiles; alone in a step gradients are turned instead
+ * (18 of 18 compiled steps with a shard narrower than 128). */
+static double padded_experts(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    const struct adv_plan_family *family = &cost->plan->family;
+    if (family->gradient_accumulation_steps == 1 || !family->scan_layers || family->shard_exp_on_fsdp)
+        return 0.0;
+    const double width_shards = cost->tp * adv_plan_degree(cost->plan, ADV_AXIS_FSDP_TRANSPOSE);
+    const double emb_shards = cost->expert_shards / (width_shards * cost->ep * cost->stages);
+    for (int i = 0; i < cost->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &cost->model->layers[i];
+        if (layer->experts == 0) continue;
+        const double emb = (double)layer->moe_input_dim / emb_shards;
+        const double width = (double)layer->moe_mlp_dim / width_shards;
+        const double tiles = layer->mlp_inputs * padded(emb, width) + padded(width, emb);
+        const double elements = (layer->mlp_inputs + 1.0) * emb * width;
+        return params->routed_experts / cost->expert_shards * (tiles / elements - 1.0);
+    }
+    return 0.0;
+}
+
 struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_model_params *params)
 {
     const struct adv_plan *plan = cost->plan;
@@ -64,7 +96,7 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
     /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
     double gradients =
         adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *
-        (shard + turned);
+        (shard + turned + padded_experts(cost, params));
     s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
     s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
     /* before the loop over layers XLA casts and turns all that it will slice in it */

@@ -15,7 +15,8 @@ double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate
 
 double adv_rank_memory_frac(const struct adv_estimate *estimate)
 {
-    return adv_fit_limit_frac(ADV_FIT_SURE_PROBABILITY, estimate->memory_log_sd / estimate->memory_spread);
+    const struct adv_fit_curve curve = adv_estimate_usual_curve(estimate);
+    return adv_fit_limit_frac(&curve, ADV_FIT_SURE_PROBABILITY);
 }
 
 double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memory_frac)

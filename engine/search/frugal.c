@@ -128,10 +128,11 @@ int adv_frugal_families(const struct adv_space *space, double trusted_frac,
                         struct adv_frugal frugal[ADV_FRUGAL_PLANS])
 {
     const struct adv_model *model = &space->request->model;
+    const struct adv_fit_curve curve = adv_fit_curve(space->constants, space->constants->memory_log_sd);
     struct measuring measuring = {
         .space = space,
         .params = adv_model_params(model),
-        .limit_bytes = adv_fit_limit_frac(ADV_FIT_SURE_PROBABILITY, space->constants->memory_log_sd) *
+        .limit_bytes = adv_fit_limit_frac(&curve, ADV_FIT_SURE_PROBABILITY) *
                        space->request->cluster.chip.hbm_usable_bytes_per_device,
         .trusted_frac = trusted_frac,
         .plan = space->base,

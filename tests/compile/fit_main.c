@@ -126,6 +126,8 @@ static const struct parameter {
     {"unscanned_early_frac", "v6e v5p v4", 1.0, 0.2, 1.5},
     {"gathered_early_frac", "tpu7x", 1.0, 0.2, 1.5},
     {"gathered_early_frac", "v6e v5p v5e v4", 0.0, 0.1, 1.5},
+    {"early_filled_frac", ALL, 0.9, 0.05, 1.2},
+    {"peeled_early_filled_frac", ALL, 1.0, 0.05, 1.2},
     {"offload_staging_tensors", ALL, 1.5, 1.0, 8.0},
     {"turned_emb_copies", "tpu7x", 0.1, 0.2, 1.2},
     {"turned_emb_copies", "v6e v5e v4", 1.0, 0.2, 1.2},
@@ -332,7 +334,7 @@ static double normal_cdf(double z)
     return 0.5 * erfc(-z / sqrt(2.0));
 }
 
-/* Mean of -ln(probability of what the compiler said), by the curve of engine/cost/fit.c. */
+/* Mean of -ln(probability of what the compiler said), by the curve of engine/cost/fit.h. */
 static double log_loss(double pressed_sds, double width_sds, const double *sds, const bool *fits, int count)
 {
     double sum = 0.0;
@@ -343,9 +345,9 @@ static double log_loss(double pressed_sds, double width_sds, const double *sds, 
     return sum / count;
 }
 
-/* Prints the numbers of cost/fit.c that make the verdicts on left-out rows likeliest, of all on a grid. Rows
- * far from the limit say nothing and cost nothing. */
-static void find_curve(const struct problem *problem, const double spread[SPREADS])
+/* Sets the fit curve that makes the verdicts on left-out rows likeliest, of all on a grid. Rows far from the
+ * limit say nothing and cost nothing. */
+static void find_curve(struct problem *problem, const double spread[SPREADS])
 {
     static double sds[8192];
     static bool fits[8192];
@@ -367,8 +369,12 @@ static void find_curve(const struct problem *problem, const double spread[SPREAD
             pressed_sds = 0.05 * i;
             width_sds = 0.05 * j;
         }
-    (void)printf("cost/fit.c: pressed_sds %.2f, width_sds %.2f; log loss %.4f of %d rows left out\n",
-                 pressed_sds, width_sds, least, n);
+    for (int c = 0; c < problem->chips_count; c++) {
+        problem->chips[c].constants.fit_pressed_sds = pressed_sds;
+        problem->chips[c].constants.fit_width_sds = width_sds;
+    }
+    (void)printf("fit_pressed_sds %.2f, fit_width_sds %.2f: log loss %.4f of %d rows left out\n", pressed_sds,
+                 width_sds, least, n);
 }
 
 /* Whether the answer warns that memory of its kind is not modelled: its error says nothing of the others'. */
@@ -392,7 +398,7 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
             predict(problem, i);
             const struct compiled_row *row = &problem->rows->rows[i];
             if (!row->judged) continue;
-            problem->sort[i] = (int)lround(row->row->estimate.memory_log_sd) - 1;
+            problem->sort[i] = (int)lround(row->row->estimate.fit_curve.log_sd) - 1;
             if (row->row->model.maxtext_name[0] && problem->sort[i] == s && !is_unmodelled(row->row)) {
                 over[n] = -problem->left_out[i];
                 errors[n++] = fabs(problem->left_out[i]);
@@ -407,9 +413,10 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
     find_curve(problem, found);
 }
 
-static bool is_spread(const char *constant)
+/* Found from what is left of the rows, not beside the counts. */
+static bool is_found_after(const char *constant)
 {
-    bool is = false;
+    bool is = strcmp(constant, "fit_pressed_sds") == 0 || strcmp(constant, "fit_width_sds") == 0;
     for (int s = 0; s < SPREADS; s++) is |= strcmp(constant, spreads[s]) == 0;
     return is;
 }
@@ -434,7 +441,7 @@ static void write_constants(struct problem *problem, const char *path, const cha
             double value = *value_of(chip, constants[i].name);
             (void)fprintf(
                 file, " \"%s\":{\"value\":%.5g,\"unit\":\"%s\",\"kind\":\"%s\",\"error\":", constants[i].name,
-                value, constants[i].unit, fitted || is_spread(constants[i].name) ? "fitted" : "assumed");
+                value, constants[i].unit, fitted || is_found_after(constants[i].name) ? "fitted" : "assumed");
             if (fitted)
                 (void)fprintf(file, "%.3g", problem->log_error[p]);
             else

@@ -104,5 +104,5 @@ void compiled_row_weigh(struct compiled_row *row, const struct adv_constants *co
     row->predicted_bytes =
         fmax(memory.loss_peak_bytes, fmax(memory.backward_peak_bytes, memory.update_peak_bytes));
     row->error_log = log(row->predicted_bytes / row->need_bytes);
-    row->row->estimate.memory_log_sd = memory.log_sd;
+    row->row->estimate.fit_curve = adv_fit_curve(constants, memory.log_sd);
 }

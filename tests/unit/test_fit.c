@@ -15,30 +15,30 @@ static struct bench *open_cube(const char *model)
 static void what_is_predicted_at_the_limit_fits_more_often_than_not(void **state)
 {
     (void)state;
-    const double log_sd = 0.05;
-    assert_true(adv_fit_probability(1.0, 1.0, log_sd) > 0.5);
+    const struct adv_fit_curve curve = {.log_sd = 0.05, .pressed_sds = 0.6, .width_sds = 1.05};
+    assert_true(adv_fit_probability(&curve, 1.0, 1.0) > 0.5);
     for (int i = 0; i < 80; i++) {
         const double used = 0.6 + 0.01 * i;
-        const double p = adv_fit_probability(used, 1.0, log_sd);
+        const double p = adv_fit_probability(&curve, used, 1.0);
         assert_true(p >= 0.0 && p <= 1.0);
-        assert_true(p >= adv_fit_probability(used + 0.01, 1.0, log_sd));
+        assert_true(p >= adv_fit_probability(&curve, used + 0.01, 1.0));
     }
     for (int i = 50; i < 100; i++) {
         const double p = 0.01 * i;
-        const double frac = adv_fit_limit_frac(p, log_sd);
+        const double frac = adv_fit_limit_frac(&curve, p);
         assert_true(frac > 0.5 && frac <= 1.0);
-        assert_true(adv_fit_probability(frac, 1.0, log_sd) >= p - 1e-9);
-        if (frac < 1.0) assert_close(adv_fit_probability(frac, 1.0, log_sd), p, 1e-9);
+        assert_true(adv_fit_probability(&curve, frac, 1.0) >= p - 1e-9);
+        if (frac < 1.0) assert_close(adv_fit_probability(&curve, frac, 1.0), p, 1e-9);
     }
 }
 
 /* Of the limit, that a plan of this spread takes which fits with this probability; also beyond it. */
-static double used_at(double probability, double log_sd)
+static double used_at(double probability, const struct adv_fit_curve *curve)
 {
     double low = 0.5, high = 2.0;
     for (int i = 0; i < 60; i++) {
         const double middle = 0.5 * (low + high);
-        if (adv_fit_probability(middle, 1.0, log_sd) > probability)
+        if (adv_fit_probability(curve, middle, 1.0) > probability)
             low = middle;
         else
             high = middle;
@@ -51,8 +51,8 @@ static void the_verdict_is_tight_near_the_limit(void **state)
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
     double bytes = bench_estimate(b)->hbm_bytes_per_device;
-    const double sure = used_at(ADV_FIT_SURE_PROBABILITY, b->estimate.memory_log_sd);
-    const double hardly = used_at(0.1, b->estimate.memory_log_sd);
+    const double sure = used_at(ADV_FIT_SURE_PROBABILITY, &b->estimate.fit_curve);
+    const double hardly = used_at(0.1, &b->estimate.fit_curve);
     const struct {
         double used;
         enum adv_fit fit;

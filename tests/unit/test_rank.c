@@ -33,7 +33,10 @@ static struct adv_candidate candidate(double time_s)
     need(&made, 80);
     made.estimate.hbm_limit_bytes_per_device = 100 * GIB;
     made.estimate.host_limit_bytes_per_host = (double)NAN;
-    made.estimate.memory_log_sd = 0.0376; /* 0.94 of the limit is sure, 0.97 is not dangerous */
+    made.estimate.fit_curve =
+        (struct adv_fit_curve){.log_sd = 0.0376,
+                               .pressed_sds = 0.6,
+                               .width_sds = 1.05}; /* 0.94 of the limit is sure, 0.97 is not dangerous */
     return made;
 }
 

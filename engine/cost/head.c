@@ -99,10 +99,13 @@ adv_code adv_cost_mtp(const struct adv_cost *cost, struct adv_account *account, 
     double emb = (double)cost->model->emb_dim;
     double projection_s = 3.0 * adv_cost_matmul_s(cost, cost->tokens, 2.0 * emb, emb, cost->quantizes_dense);
     double head_s = 3.0 * head_matmul_s(cost);
-    double flops = 0.0;
+    double flops = 6.0 * cost->tokens * 2.0 * emb * emb;
     for (int i = 0; i < ADV_TERM_COUNT; i++) flops += scratch.slots[i].flops;
-    flops += 6.0 * cost->tokens * (2.0 * emb * emb + emb * (double)cost->model->vocab_size);
-    adv_account_busy(account, ADV_TERM_MTP, adv_account_total_s(&scratch) + projection_s + head_s,
-                     cost->plan->family.mtp_layers * cost->passes, flops, 0.0);
+    double head_flops = 6.0 * head_tokens(cost) * emb * (double)cost->model->vocab_size;
+    /* behind the pipeline, where each device has its own sequences of all microbatches, and in one piece */
+    double microsteps = cost->plan->family.gradient_accumulation_steps;
+    double passes = cost->passes / cost->stages / microsteps;
+    adv_account_busy(account, ADV_TERM_MTP, (adv_account_total_s(&scratch) + projection_s) * passes + head_s,
+                     cost->plan->family.mtp_layers * microsteps, flops * passes + head_flops, 0.0);
     return ADV_OK;
 }

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "engine/base/units.h"
+
 /* The slowest of many slices falls further behind with each, but less than in proportion. dcn_straggler_frac
  * is fitted per (slices - 1) to this power: engine/README.md, T-dcn. */
 static const double straggler_power = 0.6;
@@ -14,6 +16,27 @@ static double dcn_weights_s(const struct adv_cost *cost, int slices, double shar
     return 3.0 * (gather.bandwidth_s + gather.latency_s);
 }
 
+/* Gradients leave a slice while the layers before theirs are differentiated, in the last microbatch. */
+static double backward_s(const struct adv_cost *cost, const struct adv_account *account)
+{
+    static const enum adv_term_id terms[] = {
+        ADV_TERM_MATMUL_RECOMPUTE,
+        ADV_TERM_MATMUL_BWD,
+        ADV_TERM_ATTENTION_RECOMPUTE,
+        ADV_TERM_ATTENTION_BWD,
+        ADV_TERM_INDEX_RECOMPUTE,
+        ADV_TERM_GMM_RECOMPUTE,
+        ADV_TERM_GMM_BWD,
+        ADV_TERM_ROUTE_RECOMPUTE,
+        ADV_TERM_ROUTE_BWD,
+        ADV_TERM_ELEMENTWISE_BWD,
+        ADV_TERM_ELEMENTWISE_RECOMPUTE,
+    };
+    double seconds = 0.0;
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) seconds += account->exposed.seconds[terms[i]];
+    return seconds / cost->plan->family.gradient_accumulation_steps;
+}
+
 void adv_cost_slices(const struct adv_cost *cost, double dense, double experts, struct adv_account *account)
 {
     int slices = cost->cluster->slices;
@@ -23,8 +46,9 @@ void adv_cost_slices(const struct adv_cost *cost, double dense, double experts, 
     struct adv_collective_time reduce = adv_collective_dcn_time(
         cost->cluster, cost->constants, plan->family.dcn[ADV_AXIS_DATA], ADV_COLLECTIVE_ALL_REDUCE, bytes);
     double reduce_s = reduce.bandwidth_s + reduce.latency_s;
-    adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, cost->constants->dcn_exposed_frac * reduce_s,
-                       1.0, bytes);
+    const double seen_s = cost->constants->dcn_exposed_frac * reduce_s;
+    const double late_s = adv_max(0.0, reduce_s - seen_s - backward_s(cost, account));
+    adv_account_hidden(account, ADV_TERM_DCN_REDUCE, reduce_s, seen_s + late_s, 1.0, bytes);
     int expert_slices = plan->family.dcn[ADV_AXIS_FSDP] * plan->family.dcn[ADV_AXIS_FSDP_TRANSPOSE] *
                         plan->family.dcn[ADV_AXIS_CONTEXT] * plan->family.dcn[ADV_AXIS_ULYSSES];
     int dense_slices =

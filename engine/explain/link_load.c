@@ -181,7 +181,7 @@ static void add_outer(struct adv_link_loads *loads, const struct adv_step_trace 
     add_flow(pcie, "optimizer_offload", devices * all_bytes(trace, ADV_TERM_OPTIMIZER_OFFLOAD));
     dcn->size = trace->cost.cluster->slices;
     pcie->size = 1;
-    dcn->bytes_per_s_per_chip = chip->dcn_bytes_per_s_per_chip;
+    dcn->bytes_per_s_per_chip = chip->dcn_bytes_per_s_per_chip * trace->cost.constants->dcn_achieved_frac;
     pcie->bytes_per_s_per_chip = devices * trace->cost.pcie_bytes_per_s;
 }
 

@@ -149,6 +149,45 @@ static void logits_are_those_of_all_microbatches(void **state)
     }
 }
 
+/* A step is never shorter than one of its own transfers. */
+static void gradients_hide_behind_the_backward_pass_and_no_further(void **state)
+{
+    (void)state;
+    struct bench *b = open_slices("llama3.1-8b", 4);
+    b->plan.family.dcn[ADV_AXIS_DATA] = 4;
+    const double given = b->cluster.chip.dcn_bytes_per_s_per_chip;
+    for (int slower = 1; slower <= 1000; slower *= 10) {
+        b->cluster.chip.dcn_bytes_per_s_per_chip = given / slower;
+        const double step_s = bench_estimate(b)->step_time_s;
+        const struct adv_term reduce = bench_term(b, "dcn_gradient_reduce");
+        const double share = reduce.exposed_seconds / reduce.seconds;
+        if (share < b->constants.dcn_exposed_frac * (1.0 - 1e-9) || share > 1.0)
+            fail_msg("%g of %g s at 1/%d of the rate", share, reduce.seconds, slower);
+        if (slower > 100) assert_true(share > 0.9);
+        assert_true(step_s > reduce.seconds);
+    }
+}
+
+/* The extra layer and head run behind the pipeline, once for each token, however it was cut. */
+static void another_token_is_predicted_once_whatever_the_pipeline(void **state)
+{
+    (void)state;
+    struct bench *b = open_slices("llama3.1-8b", 1);
+    b->plan.family.mtp_layers = 1;
+    b->plan.family.per_device_batch_size = 4;
+    (void)bench_estimate(b);
+    const struct adv_term whole = bench_term(b, "multi_token_prediction");
+    bench_axes(b, ADV_AXIS_STAGE, 4);
+    for (int microbatches = 4; microbatches <= 16; microbatches *= 2) {
+        b->plan.family.pipeline_microbatches = microbatches;
+        b->plan.family.layers_per_stage = 8;
+        (void)bench_estimate(b);
+        const struct adv_term cut = bench_term(b, "multi_token_prediction");
+        assert_close(cut.seconds, whole.seconds, 0.15);
+        assert_close(cut.flops_per_device, whole.flops_per_device, 1e-9);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +199,8 @@ int main(void)
         cmocka_unit_test(nothing_but_gradients_over_slices_is_calibrated),
         cmocka_unit_test(embedding_and_head_have_no_bubble),
         cmocka_unit_test(logits_are_those_of_all_microbatches),
+        cmocka_unit_test(gradients_hide_behind_the_backward_pass_and_no_further),
+        cmocka_unit_test(another_token_is_predicted_once_whatever_the_pipeline),
     };
     return run_group(tests);
 }

@@ -5,8 +5,7 @@
 #include "engine/base/units.h"
 #include "engine/cost/memory.h"
 
-/* Persistent bytes per parameter of the optimizer's moments. */
-static double moment_bytes(const struct adv_plan *plan)
+double adv_moment_bytes_per_param(const struct adv_plan *plan)
 {
     double w = adv_format_bytes(plan->family.weight_dtype);
     double mu = adv_format_bytes(plan->family.mu_dtype);
@@ -14,6 +13,12 @@ static double moment_bytes(const struct adv_plan *plan)
     if (plan->family.optimizer == ADV_OPT_MUON) return mu;
     if (plan->family.optimizer == ADV_OPT_ADAM_PAX) return 2.0 * w;
     return mu + w;
+}
+
+double adv_moment_shards(const struct adv_cost *cost)
+{
+    const struct adv_plan *plan = cost->plan;
+    return plan->shard_optimizer_over_data ? (double)cost->dp * plan->family.dcn[ADV_AXIS_DATA] : 1.0;
 }
 
 /* Gradients cross slices out of one buffer into another, both in the weights' format though grad_dtype is
@@ -89,10 +94,8 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
     /* every stage of a pipeline holds the embedding and the head; their gradients come last */
     double held =
         shard + (params->embedding + params->unembedding) / cost->weight_shards * (cost->stages - 1.0);
-    double state_shards =
-        plan->shard_optimizer_over_data ? (double)cost->dp * plan->family.dcn[ADV_AXIS_DATA] : 1.0;
     struct adv_state s = {.weights = adv_format_bytes(plan->family.weight_dtype) * held,
-                          .moments = moment_bytes(plan) * held / state_shards};
+                          .moments = adv_moment_bytes_per_param(plan) * held / adv_moment_shards(cost)};
     /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
     double gradients =
         adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *

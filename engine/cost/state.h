@@ -12,4 +12,10 @@ struct adv_state {
     double between_slices; /* gradients on their way to other slices */
 };
 
+/* Bytes that an optimizer keeps of each parameter, beside the weight. */
+double adv_moment_bytes_per_param(const struct adv_plan *plan);
+/* Shards of the optimizer's state beyond those of the weights: the data axes, where it is sharded over them.
+ */
+double adv_moment_shards(const struct adv_cost *cost);
+
 struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_model_params *params);

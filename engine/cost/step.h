@@ -19,8 +19,8 @@ ADV_MUST_CHECK adv_code adv_cost_mtp(const struct adv_cost *cost, struct adv_acc
  * link what is kept on the host. */
 
 /* HBM bytes per parameter of the plan's update: weights read and written, gradient read twice (norm, update),
- * moments read and written. */
-double adv_cost_update_bytes_per_param(const struct adv_plan *plan);
+ * moments read and written; moments of the share `moments` of the parameters. */
+double adv_cost_update_bytes_per_param(const struct adv_plan *plan, double moments);
 
 /* shard_params: parameters that a device updates. Loads of weights hide behind what the account holds: call
  * it behind the layers. */

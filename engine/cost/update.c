@@ -1,21 +1,20 @@
 #include "engine/cost/step.h"
 
 #include "engine/base/units.h"
+#include "engine/cost/state.h"
 
-double adv_cost_update_bytes_per_param(const struct adv_plan *plan)
+double adv_cost_update_bytes_per_param(const struct adv_plan *plan, double moments)
 {
     double w = adv_format_bytes(plan->family.weight_dtype);
-    double mu = adv_format_bytes(plan->family.mu_dtype);
-    double gradients = 2.0 * adv_format_bytes(plan->family.grad_dtype);
-    if (plan->family.optimizer == ADV_OPT_SGD) return 2.0 * w + gradients;
-    if (plan->family.optimizer == ADV_OPT_MUON) return 2.0 * w + 2.0 * mu + gradients;
-    return 2.0 * w + 2.0 * mu + 2.0 * w + gradients;
+    return 2.0 * w + 2.0 * adv_format_bytes(plan->family.grad_dtype) +
+           2.0 * moments * adv_moment_bytes_per_param(plan);
 }
 
 void adv_cost_update(const struct adv_cost *cost, double shard_params, struct adv_account *account)
 {
     const struct adv_plan *plan = cost->plan;
-    double update_bytes = adv_cost_update_bytes_per_param(plan) * shard_params;
+    double moments = 1.0 / adv_moment_shards(cost); /* of the parameters of a device */
+    double update_bytes = adv_cost_update_bytes_per_param(plan, moments) * shard_params;
     /* each accumulated microstep reads the running sum and the new gradient and writes the sum, in the
      * weights' format */
     if (plan->family.gradient_accumulation_steps > 1)
@@ -35,9 +34,7 @@ void adv_cost_update(const struct adv_cost *cost, double shard_params, struct ad
         adv_account_busy(account, ADV_TERM_OPTIMIZER_OFFLOAD, 2.0 * one_s, 1.0, 0.0, 2.0 * bytes);
     }
     if (plan->optimizer_host_offload) {
-        double bytes =
-            2.0 * (adv_format_bytes(plan->family.mu_dtype) + adv_format_bytes(plan->family.weight_dtype)) *
-            shard_params;
+        double bytes = 2.0 * moments * adv_moment_bytes_per_param(plan) * shard_params;
         double seconds = bytes / cost->pcie_bytes_per_s;
         adv_account_busy(account, ADV_TERM_OPTIMIZER_OFFLOAD, seconds, 1.0, 0.0, bytes);
     }

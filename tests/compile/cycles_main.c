@@ -149,7 +149,8 @@ static double bytes_of(const struct adv_catalog_chip *chip, const json_t *row)
                                   .family.mu_dtype = ADV_FORMAT_F32,
                                   .family.grad_dtype = ADV_FORMAT_F32,
                                   .family.optimizer = ADV_OPT_ADAMW};
-    if (strcmp(text(row, "class"), "adam") == 0) return elements * adv_cost_update_bytes_per_param(&plan);
+    if (strcmp(text(row, "class"), "adam") == 0)
+        return elements * adv_cost_update_bytes_per_param(&plan, 1.0);
     if (strcmp(text(row, "class"), "loss_and_gradient") == 0)
         return elements * chip->constants.cross_entropy_bytes;
     return 0.0;

@@ -506,6 +506,27 @@ static void aqt_keeps_the_random_bits_it_rounds_with(void **state)
     assert_close(bench_bytes(&b, "layer_working_set"), qwix, 1e-12);
 }
 
+/* The moments that live on the host are those that cross the link, there and back. */
+static void the_host_link_carries_what_the_host_holds(void **state)
+{
+    (void)state;
+    static const enum adv_optimizer optimizers[] = {ADV_OPT_ADAMW, ADV_OPT_ADAM_PAX, ADV_OPT_MUON,
+                                                    ADV_OPT_SGD};
+    struct bench *b = open_cube("llama3.1-8b");
+    b->plan.optimizer_host_offload = true;
+    b->plan.family.mu_dtype = ADV_FORMAT_BF16;
+    bench_axes(b, ADV_AXIS_DATA, 4);
+    for (int sharded = 0; sharded < 2; sharded++)
+        for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {
+            b->plan.shard_optimizer_over_data = sharded;
+            b->plan.family.optimizer = optimizers[i];
+            const double held = bench_estimate(b)->host_bytes_per_host / b->cluster.devices_per_host;
+            const double carried = held > 0.0 ? bench_term(b, "optimizer_offload").bytes_per_device : 0.0;
+            assert_close(carried, 2.0 * held, 1e-9);
+        }
+    assert_close(b->estimate.host_bytes_per_host, 0.0, 0.0); /* SGD has none */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -530,6 +551,7 @@ int main(void)
         cmocka_unit_test(accumulation_keeps_a_second_gradient),
         cmocka_unit_test(naive_attention_keeps_its_scores),
         cmocka_unit_test(aqt_keeps_the_random_bits_it_rounds_with),
+        cmocka_unit_test(the_host_link_carries_what_the_host_holds),
     };
     return run_group(tests);
 }

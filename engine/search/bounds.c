@@ -8,7 +8,6 @@
 
 double adv_bound_hbm_bytes_per_device(const struct adv_plan *plan, const struct adv_model_params *params)
 {
-    double slices = (double)plan->family.dcn[ADV_AXIS_FSDP] * plan->family.dcn[ADV_AXIS_FSDP_TRANSPOSE];
     double dense = (params->total - params->routed_experts) / adv_plan_weight_shards(plan);
     double experts = params->routed_experts / adv_plan_expert_shards(plan);
     double replicas = (double)adv_plan_degree(plan, ADV_AXIS_DATA);
@@ -17,7 +16,7 @@ double adv_bound_hbm_bytes_per_device(const struct adv_plan *plan, const struct 
         plan->family.optimizer == ADV_OPT_SGD ? 0 : adv_min(weight, adv_format_bytes(plan->family.mu_dtype));
     if (plan->optimizer_host_offload) moments = 0;
     if (plan->shard_optimizer_over_data) moments /= replicas;
-    return (dense + experts) / adv_max(1, slices) * (weight + moments);
+    return (dense + experts) * (weight + moments);
 }
 
 struct adv_bound adv_bound_derived(const struct adv_space *space, const struct adv_bound *by, int family)

@@ -1,3 +1,4 @@
+#include "tests/unit/cost_fixture.h"
 #include "tests/unit/space_fixture.h"
 
 #include <math.h>
@@ -68,6 +69,17 @@ static void the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs(voi
         assert_true(adv_bound_hbm_bytes_per_device(&plan, &params) <= estimate.hbm_bytes_per_device);
     }
     fixture_close(&fixture);
+}
+
+static void the_weight_bound_knows_how_many_slices_share_weights(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_open(&b, "llama3.1-405b", "v5e", 16, 16, 1);
+    const double alone = adv_bound_hbm_bytes_per_device(&b.plan, &b.params);
+    assert_close(alone, 8.0 * b.params.total / 256.0, 1e-12);
+    b.plan.family.dcn[ADV_AXIS_FSDP] = 4;
+    assert_close(adv_bound_hbm_bytes_per_device(&b.plan, &b.params), alone / 4.0, 1e-12);
 }
 
 enum { BOUNDS = 1000 };
@@ -190,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_bounds_a_family_is_no_slower),
         cmocka_unit_test(the_weight_bound_never_exceeds_what_any_plan_of_the_family_needs),
+        cmocka_unit_test(the_weight_bound_knows_how_many_slices_share_weights),
         cmocka_unit_test(bounds_are_sorted_by_metric_and_equal_ones_stay_in_order),
         cmocka_unit_test(a_sort_that_is_given_up_loses_no_bound),
         cmocka_unit_test(derived_bounds_above_the_cutoff_are_left_out_and_no_others),

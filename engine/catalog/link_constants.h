@@ -13,5 +13,4 @@
     X(permute_launch_s, "s", "fixed cost of a collective permute, hops not counted")                         \
     X(permute_link_frac, "frac", "collective permute: achieved over one measured link")                      \
     X(dcn_launch_s, "s", "fixed cost of one collective between slices")                                      \
-    X(dcn_achieved_frac, "frac", "DCN bandwidth of a chip: achieved over planned")                           \
-    X(pcie_launch_s, "s", "fixed cost of one host transfer")
+    X(dcn_achieved_frac, "frac", "DCN bandwidth of a chip: achieved over planned")

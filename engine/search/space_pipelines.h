@@ -3,7 +3,8 @@
  *
  * Legal are all numbers of layers that divide those of a stage, and all multiples of the stages that divide
  * the batch. Which of them may be skipped follows from the two terms of cost/schedule.c that read them,
- * bubble and hand-overs; memory does not depend on the layers that a stage runs at once.
+ * bubble and hand-overs. Those that are skipped have more layers in a stage at once, and keep as much in
+ * flight or more.
  */
 #pragma once
 

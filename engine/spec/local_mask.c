@@ -19,7 +19,7 @@ static const uint64_t hash_start = 1;
 
 /* Of the keys that each query sees, first and last, after those of `bits`. */
 static uint64_t hash_of_rows(const struct adv_local_mask *mask, int64_t query, int64_t queries, int64_t key,
-                            int64_t keys, uint64_t bits)
+                             int64_t keys, uint64_t bits)
 {
     for (int64_t q = query; q < query + queries; q++) {
         const int64_t reach = mask->chunked ? chunk_start(mask, q) : q - mask->window_tokens + 1;

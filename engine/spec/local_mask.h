@@ -1,8 +1,9 @@
 /* local_mask.h: the blocks of a local layer's mask that an attention kernel has to read.
  *
- * The mask of a window or of chunks is cut into tiles of queries x keys. Tiles of which all pairs are seen, or
- * none, need no mask; tokamax's kernel is handed each other content once, as `partial_mask_blocks`, an array
- * that MaxText 0.2.5 shards over the context axis (_process_mask of tokamax 0.2, attention_op.py of MaxText).
+ * The mask of a window or of chunks is cut into tiles of queries x keys. Tiles of which all pairs are seen,
+ * or none, need no mask; tokamax's kernel is handed each other content once, as `partial_mask_blocks`, an
+ * array that MaxText 0.2.5 shards over the context axis (_process_mask of tokamax 0.2, attention_op.py of
+ * MaxText).
  */
 #pragma once
 

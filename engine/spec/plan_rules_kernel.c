@@ -176,10 +176,11 @@ int adv_plan_odd_masks(const struct adv_plan *plan, const struct adv_layer *laye
 
 bool adv_plan_masks_divide(const struct adv_plan *plan, const struct adv_model *model)
 {
-    enum { BLOCK = 512 };
+    const int64_t queries = plan->family.seq_len / adv_plan_degree(plan, ADV_AXIS_CONTEXT);
+    const int block = (int)adv_min_i(512, queries);
     for (int i = 0; i < model->layer_kinds_count; i++)
         if (adv_plan_shards_masks(plan, &model->layers[i]) &&
-            adv_plan_odd_masks(plan, &model->layers[i], BLOCK, BLOCK) > 0)
+            adv_plan_odd_masks(plan, &model->layers[i], block, block) > 0)
             return false;
     return true;
 }

@@ -32,8 +32,7 @@ static int written_out(const struct adv_local_mask *mask, int block_q, int block
     for (int q = 0; q < seq; q += block_q)
         for (int k = 0; k < seq; k += block_kv) {
             int seen = 0;
-            for (int i = 0; i < pairs; i++)
-                seen += tile[i] = sees(mask, q + i / block_kv, k + i % block_kv);
+            for (int i = 0; i < pairs; i++) seen += tile[i] = sees(mask, q + i / block_kv, k + i % block_kv);
             bool is_new = seen > 0 && seen < pairs;
             for (int i = 0; i < count && is_new; i++) is_new = memcmp(known[i], tile, (size_t)pairs) != 0;
             if (is_new) memcpy(known[count++], tile, (size_t)pairs);
@@ -71,8 +70,9 @@ static void contents_of_tiles_are_counted_once(void **state)
         chunked += mask.chunked;
         const int expected = written_out(&mask, block_q, block_kv);
         if (count != expected)
-            fail_msg("%d, not %d: window %d, chunked %d, context %d, balanced %d, tile %d x %d", count, expected,
-                     (int)mask.window_tokens, mask.chunked, mask.context, mask.load_balanced, block_q, block_kv);
+            fail_msg("%d, not %d: window %d, chunked %d, context %d, balanced %d, tile %d x %d", count,
+                     expected, (int)mask.window_tokens, mask.chunked, mask.context, mask.load_balanced,
+                     block_q, block_kv);
     }
     assert_true(balanced > 1000 && chunked > 1000);
 }

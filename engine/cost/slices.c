@@ -16,25 +16,12 @@ static double dcn_weights_s(const struct adv_cost *cost, int slices, double shar
     return 3.0 * (gather.bandwidth_s + gather.latency_s);
 }
 
-/* Gradients leave a slice while the layers before theirs are differentiated, in the last microbatch. */
+/* Gradients leave a slice while the layers before theirs are differentiated, in the last microbatch: of its
+ * matmuls two passes of three. A share of all that the step takes so far, so that what makes a step shorter
+ * never makes this one longer by more. */
 static double backward_s(const struct adv_cost *cost, const struct adv_account *account)
 {
-    static const enum adv_term_id terms[] = {
-        ADV_TERM_MATMUL_RECOMPUTE,
-        ADV_TERM_MATMUL_BWD,
-        ADV_TERM_ATTENTION_RECOMPUTE,
-        ADV_TERM_ATTENTION_BWD,
-        ADV_TERM_INDEX_RECOMPUTE,
-        ADV_TERM_GMM_RECOMPUTE,
-        ADV_TERM_GMM_BWD,
-        ADV_TERM_ROUTE_RECOMPUTE,
-        ADV_TERM_ROUTE_BWD,
-        ADV_TERM_ELEMENTWISE_BWD,
-        ADV_TERM_ELEMENTWISE_RECOMPUTE,
-    };
-    double seconds = 0.0;
-    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) seconds += account->exposed.seconds[terms[i]];
-    return seconds / cost->plan->family.gradient_accumulation_steps;
+    return 2.0 / 3.0 * adv_account_total_s(account) / cost->plan->family.gradient_accumulation_steps;
 }
 
 void adv_cost_slices(const struct adv_cost *cost, double dense, double experts, struct adv_account *account)

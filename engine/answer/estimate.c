@@ -129,6 +129,7 @@ adv_code adv_tell_config(const struct adv_teller *teller, const struct adv_plan 
     adv_code code = adv_config_write(plan, &request->model, &request->cluster, request->pins,
                                      request->pins_count, teller->arena, config, teller->err);
     if (code != ADV_OK) return code;
+    adv_software_drop_keys(teller->catalog, &request->software, config);
     put_model_keys(request, config);
     code = adv_say_over_model(teller->catalog, model_name(request), &request->model, &request->cluster, plan,
                               teller->arena, config, teller->err);

@@ -32,10 +32,12 @@ static void write_yaml(const struct adv_artifact_source *source, struct adv_text
     adv_script_headline(text, source);
     adv_script_release(text, source);
     if (source->config.flags_count > 0) adv_text_append(text, "# First, for its XLA flags: . ./libtpu.env\n");
-    adv_text_append(text, "# python3 -m " ADV_MAXTEXT_MODULES ".train maxtext.yml "
-                          "run_name=\"${RUN_NAME:-maxtext}\" "
-                          "base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"\n"
-                          "base_config: base.yml\n");
+    adv_text_format(text,
+                    "# python3 -m %s.train maxtext.yml "
+                    "run_name=\"${RUN_NAME:-maxtext}\" "
+                    "base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"\n"
+                    "base_config: base.yml\n",
+                    adv_maxtext_modules(source->maxtext));
     for (int i = 0; i < source->config.count; i++) {
         const struct adv_config_entry *entry = &source->config.entries[i];
         bool simple = entry->key[0] != '\0';
@@ -96,7 +98,9 @@ static void write_report(const struct adv_artifact_source *source, struct adv_te
     }
     adv_text_append(text, "\nEngine ");
     adv_script_plain(text, source->engine_version);
-    adv_text_append(text, ", for " ADV_MAXTEXT_RELEASE "\n");
+    adv_text_append(text, ", for ");
+    adv_maxtext_release(source->maxtext, text);
+    adv_text_append(text, "\n");
 }
 
 /* RFC 4180: in quotes, quotes doubled; a leading = + - @ is kept from being a formula. */
@@ -123,7 +127,10 @@ static void write_table(const struct adv_artifact_source *source, struct adv_tex
         put_csv(text, row->verdict);
         put_csv(text, row->mesh);
         put_csv(text, row->remat);
-        put_csv(text, ADV_MAXTEXT_RELEASE);
+        struct adv_text release = adv_text_empty(text->limit_bytes);
+        adv_maxtext_release(source->maxtext, &release);
+        put_csv(text, release.data ? release.data : "");
+        adv_text_free(&release);
         put_csv(text, source->model);
         put_csv(text, source->chip);
         put_csv(text, source->topology);

@@ -45,8 +45,9 @@ void adv_script_headline(struct adv_text *text, const struct adv_artifact_source
 
 void adv_script_release(struct adv_text *text, const struct adv_artifact_source *source)
 {
-    (void)source;
-    adv_text_append(text, "# For " ADV_MAXTEXT_RELEASE "\n");
+    adv_text_append(text, "# For ");
+    adv_maxtext_release(source->maxtext, text);
+    adv_text_append(text, "\n");
 }
 
 /* The answer's keys as arguments, `between` before each. */
@@ -85,7 +86,7 @@ void adv_script_command(struct adv_text *text, const struct adv_artifact_source 
                         const char *arguments)
 {
     static const char between[] = " \\\n  ";
-    adv_text_format(text, "python3 -m " ADV_MAXTEXT_MODULES ".%s%s", module, arguments);
+    adv_text_format(text, "python3 -m %s.%s%s", adv_maxtext_modules(source->maxtext), module, arguments);
     put_variables(text, &source->config, between, false);
     put_arguments(text, &source->config, between);
     adv_text_format(text, "%s${EXTRA_ARGS:-}\n", between); /* of a key given twice the last counts */
@@ -122,7 +123,8 @@ void adv_script_submitted(struct adv_text *text, const struct adv_artifact_sourc
 {
     adv_text_append(text, "read -r COMMAND <<'END_OF_COMMAND'\nset -e && export ");
     adv_script_libtpu(text, source);
-    adv_text_append(text, " && export " PLATFORM " && python3 -m " ADV_MAXTEXT_MODULES ".train");
+    adv_text_format(text, " && export " PLATFORM " && python3 -m %s.train",
+                    adv_maxtext_modules(source->maxtext));
     put_arguments(text, &source->config, " ");
     adv_text_append(text, "\nEND_OF_COMMAND\nCOMMAND+=$(printf ' %q'");
     put_variables(text, &source->config, " ", true);

@@ -70,5 +70,7 @@ void adv_step_trace_write(const struct adv_artifact_source *source, struct adv_t
     adv_text_format(&name, "%s on %s %s", source->model, source->chip, source->topology);
     put_string(text, name.data ? name.data : "");
     adv_text_free(&name);
-    adv_text_append(text, "}}\n],\"otherData\":{\"maxtext_release\":\"" ADV_MAXTEXT_RELEASE "\"}}\n");
+    adv_text_append(text, "}}\n],\"otherData\":{\"maxtext_release\":\"");
+    adv_maxtext_release(source->maxtext, text);
+    adv_text_append(text, "\"}}\n");
 }

@@ -9,6 +9,7 @@
 #include "engine/json/decode_request.h"
 #include "engine/maxtext/model_keys.h"
 #include "engine/maxtext/names.h"
+#include "engine/maxtext/run.h"
 #include "engine/maxtext/write.h"
 
 struct reader {
@@ -102,6 +103,8 @@ static void read_job(struct reader *reader, const struct adv_catalog *catalog, c
     source->devices = (int)json_integer_value(json_object_get(cluster, "devices"));
     source->chips = (int)json_integer_value(json_object_get(cluster, "chips"));
     source->hosts = (int)json_integer_value(json_object_get(cluster, "hosts"));
+    source->maxtext = string_of(reader, json_object_get(root, "software"), "maxtext");
+    if (!source->maxtext[0]) source->maxtext = ADV_MAXTEXT_VERSION; /* an answer that was stored before */
     source->engine_version = string_of(reader, json_object_get(root, "engine"), "version");
 }
 

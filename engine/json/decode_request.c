@@ -393,6 +393,24 @@ static void check_pinned_model(const struct decoder *d, const json_t *pins)
         "%s says %.60s, but the request's model is %.60s", ADV_NAME_MODEL_NAME, pinned, d->model->name);
 }
 
+/* What the release of MaxText lacks stays as it is there: as if it were pinned. */
+static void pin_what_the_release_lacks(const struct decoder *d, const json_t *keys, json_t *pins,
+                                       struct adv_advise_request *request)
+{
+    const struct adv_key *lacking[ADV_KEYS_MAX];
+    struct adv_plan plan;
+    adv_plan_defaults(&plan, d->model);
+    const int count =
+        adv_software_lacks(d->catalog, &request->software, d->model, d->cluster, &plan, lacking);
+    request->has_one_tile_set = !adv_software_has_local_tiles(d->catalog, &request->software);
+    for (int i = 0; i < count; i++) {
+        char text[ADV_LIMIT_NAME];
+        if (json_object_get(pins, lacking[i]->name) || json_object_get(keys, lacking[i]->name)) continue;
+        if (adv_key_text(lacking[i], lacking[i]->usual, text, sizeof text))
+            (void)json_object_set_new(pins, lacking[i]->name, adv_json_load_string(text, JSON_DECODE_ANY));
+    }
+}
+
 /* Pins and workload together are the plan the search starts from. */
 static void decode_base(const struct decoder *d, const json_t *pins, const json_t *keys,
                         struct adv_advise_request *request)
@@ -546,6 +564,8 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
     ADV_JSON_OWN json_t *keys = NULL;
     decode_search(root, request, err);
     decode_workload(root, pins, request, &keys, err);
+    if (!pins) pins = json_object();
+    if (d.has_job) pin_what_the_release_lacks(&d, keys, pins, request);
     decode_base(&d, pins, keys, request);
     if (d.has_job) warn_of_format(pins, request, warnings);
     keep_model_keys(&d, &request->model_keys, &request->model_keys_count);

@@ -162,5 +162,6 @@ json_t *adv_encode_advise(const struct adv_advise_answer *answer)
         ADV_M_IF(result->cloud, "trade_off", adv_encode_cloud(result->cloud)),
         ADV_M_IF(answer->sensitivities, "sensitivities", encode_sensitivities(answer->sensitivities)),
         ADV_M("warnings", adv_encode_findings(answer->warnings)),
+        ADV_M("software", adv_encode_software(&answer->request->software)),
         ADV_M("engine", adv_encode_engine(answer->catalog)));
 }

@@ -52,6 +52,12 @@ json_t *adv_encode_engine(const struct adv_catalog *catalog)
                       ADV_M("calibration", adv_catalog_calibration(catalog)));
 }
 
+json_t *adv_encode_software(const struct adv_software *software)
+{
+    return ADV_OBJECT(ADV_M("maxtext", software->maxtext), ADV_M("jax", software->jax),
+                      ADV_M("libtpu", software->libtpu));
+}
+
 /* The stable name of a finding: its rule's, else the slug of its code. */
 static const char *finding_code(const struct adv_finding *finding)
 {

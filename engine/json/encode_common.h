@@ -55,6 +55,8 @@ json_t *adv_encode_strings(const char *const *strings, int count);
 
 /* {"version", "catalog_hash", "calibration"} */
 json_t *adv_encode_engine(const struct adv_catalog *catalog);
+/* The releases that an answer is for. */
+json_t *adv_encode_software(const struct adv_software *software);
 
 /* {severity, pointer, code, detail, hint}; without a severity where that is NULL, and without an empty hint.
  */

@@ -138,6 +138,7 @@ json_t *adv_encode_estimate_answer(const struct adv_catalog *catalog,
     ADV_PUT(object, ADV_M("model", model), ADV_M("cluster", adv_encode_cluster(&request->cluster)),
             ADV_M("config", adv_encode_config(&request->config)),
             ADV_M("xla_flags", adv_encode_flags(&request->config)),
+            ADV_M("software", adv_encode_software(&request->software)),
             ADV_M("engine", adv_encode_engine(catalog)));
     return object;
 }

@@ -397,7 +397,7 @@ void adv_keys_spoken(const struct adv_model *model, const struct adv_cluster *cl
         const struct adv_layer *layer = &model->layers[i];
         spoken[ADV_OF_EXPERTS] |= layer->experts > 0;
         spoken[ADV_OF_DENSE] |= layer->mlp_dim > 0 || layer->shared_experts > 0;
-        spoken[ADV_OF_WINDOWS] |= layer->window_tokens > 0;
+        spoken[ADV_OF_WINDOWS] |= adv_layer_has_local_tiles(layer);
     }
     spoken[ADV_OF_MEGABLOX] =
         spoken[ADV_OF_EXPERTS] && plan->family.moe != ADV_MOE_TOKAMAX && plan->family.moe != ADV_MOE_GMM_V2;

@@ -13,6 +13,20 @@ const struct adv_run_setting adv_run_settings[ADV_RUN_SETTINGS] = {
     {"save_checkpoint_on_completion", NULL, "false"},
 };
 
+void adv_maxtext_release(const char *version, struct adv_text *text)
+{
+    adv_text_append(text, "MaxText ");
+    adv_text_append(text, version);
+    adv_text_append(text, strcmp(version, ADV_MAXTEXT_VERSION) == 0
+                              ? " (PyPI; keys of commit " ADV_MAXTEXT_COMMIT ")"
+                              : " (PyPI)");
+}
+
+const char *adv_maxtext_modules(const char *version)
+{
+    return strcmp(version, "0.1.0") == 0 ? "MaxText" : ADV_MAXTEXT_MODULES;
+}
+
 static bool says(const struct adv_config *config, const char *key)
 {
     const char *value = adv_config_find(config, key);

@@ -10,8 +10,12 @@
 
 #define ADV_MAXTEXT_VERSION "0.2.5"    /* on PyPI */
 #define ADV_MAXTEXT_COMMIT  "e591f30c" /* whose keys the catalog has */
-#define ADV_MAXTEXT_RELEASE "MaxText " ADV_MAXTEXT_VERSION " (PyPI; keys of commit " ADV_MAXTEXT_COMMIT ")"
 #define ADV_MAXTEXT_MODULES "maxtext.trainers.pre_train"
+
+/* Appends the release as a reader finds it, "MaxText 0.2.5 (PyPI; keys of commit e591f30c)". */
+void adv_maxtext_release(const char *version, struct adv_text *text);
+/* The package of `train` and `train_compile` in that release. */
+const char *adv_maxtext_modules(const char *version);
 
 /* Settings of a short benchmark run without checkpoints. */
 struct adv_run_setting {

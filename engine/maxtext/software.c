@@ -155,6 +155,49 @@ int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_s
     return found;
 }
 
+static bool lacks(const struct adv_catalog *catalog, const struct adv_software *software, const char *key)
+{
+    return adv_catalog_key_missing(catalog, software->maxtext, key) != NULL;
+}
+
+int adv_software_lacks(const struct adv_catalog *catalog, const struct adv_software *software,
+                       const struct adv_model *model, const struct adv_cluster *cluster,
+                       const struct adv_plan *plan, const struct adv_key *keys[ADV_KEYS_MAX])
+{
+    bool spoken[ADV_OFS];
+    int count = 0;
+    adv_keys_spoken(model, cluster, plan, spoken);
+    for (int i = 0; i < adv_keys_count; i++) {
+        const struct adv_key *key = &adv_keys[i];
+        if (key->plan_bytes > 0 && key->of != ADV_OF_WINDOWS && spoken[key->of] &&
+            lacks(catalog, software, key->name))
+            keys[count++] = key;
+    }
+    return count;
+}
+
+bool adv_software_has_local_tiles(const struct adv_catalog *catalog, const struct adv_software *software)
+{
+    for (int i = 0; i < adv_keys_count; i++)
+        if (adv_keys[i].of == ADV_OF_WINDOWS && lacks(catalog, software, adv_keys[i].name)) return false;
+    return true;
+}
+
+void adv_software_drop_keys(const struct adv_catalog *catalog, const struct adv_software *software,
+                            struct adv_config *config)
+{
+    int kept = 0;
+    for (int i = 0; i < config->count; i++) {
+        const struct adv_config_entry entry = config->entries[i];
+        const struct adv_key *key = adv_key_find(entry.key);
+        char usual[ADV_LIMIT_NAME] = "";
+        if (key && lacks(catalog, software, entry.key))
+            (void)adv_key_text(key, key->usual, usual, sizeof usual);
+        if (!usual[0] || strcmp(usual, entry.value_json) != 0) config->entries[kept++] = entry;
+    }
+    config->count = kept;
+}
+
 void adv_software_warn_pair(const struct adv_catalog *catalog, const struct adv_software *software,
                             adv_err *warnings)
 {

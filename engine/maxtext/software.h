@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/catalog/releases.h"
+#include "engine/maxtext/keys.h"
 #include "engine/spec/request.h"
 
 /* Warns of flags that this libtpu does not take on the chip ("refused-flag"): an option that it does not
@@ -20,6 +21,19 @@ void adv_software_warn_gathers(const struct adv_catalog *catalog, const struct a
 /* Findings about keys that this MaxText does not have ("key-not-in-release"), which it refuses; how many. */
 int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_software *software,
                            const struct adv_config *config, const char *at, adv_err *findings);
+
+/* Keys of `maxtext` that decide about plans of the model and that it lacks; writes at most ADV_KEYS_MAX rows
+ * of adv_keys, returns how many. A plan for it has MaxText's own value of them, and does not say so. Of a
+ * model with windows the tiles of local layers are not listed: adv_software_has_local_tiles. */
+int adv_software_lacks(const struct adv_catalog *catalog, const struct adv_software *software,
+                       const struct adv_model *model, const struct adv_cluster *cluster,
+                       const struct adv_plan *plan, const struct adv_key *keys[ADV_KEYS_MAX]);
+/* Whether layers with a window have tiles of their own. */
+bool adv_software_has_local_tiles(const struct adv_catalog *catalog, const struct adv_software *software);
+
+/* Leaves out what `config` says of keys that this MaxText lacks, where it is MaxText's own value. */
+void adv_software_drop_keys(const struct adv_catalog *catalog, const struct adv_software *software,
+                            struct adv_config *config);
 
 /* Warns of a libtpu that this JAX did not ask for ("libtpu-not-asked-for"), and of one whose flags are not
  * known

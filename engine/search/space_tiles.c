@@ -76,15 +76,21 @@ static struct adv_kernel_machine machine_of(const struct adv_tile_memo *memo, in
                                        NULL};
 }
 
+static bool reads_local(const struct adv_tile_memo *memo, const struct adv_layer *layer)
+{
+    return !memo->pins.one_set && adv_layer_has_local_tiles(layer);
+}
+
 /* The commonest layer that reads the tiles of sa_* ([0]) or of local_sa_* ([1]); NULL when the model has
  * none.
  */
-static const struct adv_layer *layer_of(const struct adv_model *model, bool local)
+static const struct adv_layer *layer_of(const struct adv_tile_memo *memo, bool local)
 {
+    const struct adv_model *model = memo->model;
     const struct adv_layer *best = NULL;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
-        if (layer->attention == ADV_ATTENTION_LINEAR || adv_layer_has_local_tiles(layer) != local) continue;
+        if (layer->attention == ADV_ATTENTION_LINEAR || reads_local(memo, layer) != local) continue;
         if (!best || layer->count > best->count) best = layer;
     }
     return best;
@@ -141,17 +147,18 @@ static bool has_any(const struct by_layout *best)
 
 /* The masks that a plan hands to tokamax's kernel, for the layers that share a set of tiles. */
 struct masks {
-    const struct adv_model *model;
+    const struct adv_tile_memo *memo;
     const struct adv_plan *plan;
     bool local, any;
 };
 
-static struct masks masks_of(const struct adv_model *model, const struct adv_plan *plan, bool local)
+static struct masks masks_of(const struct adv_tile_memo *memo, const struct adv_plan *plan, bool local)
 {
-    struct masks masks = {model, plan, local, false};
+    struct masks masks = {memo, plan, local, false};
+    const struct adv_model *model = memo->model;
     for (int i = 0; i < model->layer_kinds_count; i++)
-        masks.any |= adv_layer_has_local_tiles(&model->layers[i]) == local &&
-                     adv_plan_shards_masks(plan, &model->layers[i]);
+        masks.any |=
+            reads_local(memo, &model->layers[i]) == local && adv_plan_shards_masks(plan, &model->layers[i]);
     return masks;
 }
 
@@ -161,9 +168,9 @@ static bool takes_tile(const struct masks *masks, enum adv_kernel kernel,
     const bool forward = kernel == ADV_KERNEL_SPLASH_FWD_RESIDUALS;
     const int queries = forward ? tile->block_q : tile->block_q_dkv;
     const int keys = forward ? tile->block_kv : tile->block_kv_dkv;
-    for (int i = 0; masks->any && i < masks->model->layer_kinds_count; i++) {
-        const struct adv_layer *layer = &masks->model->layers[i];
-        if (adv_layer_has_local_tiles(layer) == masks->local && adv_plan_shards_masks(masks->plan, layer) &&
+    for (int i = 0; masks->any && i < masks->memo->model->layer_kinds_count; i++) {
+        const struct adv_layer *layer = &masks->memo->model->layers[i];
+        if (reads_local(masks->memo, layer) == masks->local && adv_plan_shards_masks(masks->plan, layer) &&
             adv_plan_odd_masks(masks->plan, layer, queries, keys) > 0)
             return false;
     }
@@ -248,9 +255,9 @@ static void tune_row(const struct adv_tile_memo *memo, const struct adv_plan *pl
     const enum adv_kernel *kernels = row->key.fused ? fused : split;
     int kernels_count = row->key.fused ? 2 : 3;
     struct by_layout best[2][TUNED_KERNELS];
-    const struct adv_layer *layers[2] = {layer_of(memo->model, false), layer_of(memo->model, true)};
+    const struct adv_layer *layers[2] = {layer_of(memo, false), layer_of(memo, true)};
     for (int local = 0; local < 2; local++) {
-        const struct masks masks = masks_of(memo->model, plan, local == 1);
+        const struct masks masks = masks_of(memo, plan, local == 1);
         for (int k = 0; layers[local] && k < kernels_count; k++)
             tune(memo, kernels[k], layers[local], &row->key, &masks, &best[local][k]);
     }

@@ -43,6 +43,7 @@ void adv_tile_pins_of(const struct adv_advise_request *request, const struct adv
                 (void)adv_key_copy(request->pins[i].key, base, &open);
         pins->any = true;
     }
+    pins->one_set = request->has_one_tile_set;
     memcpy(pins->blocks, open.family.blocks, sizeof pins->blocks);
     memcpy(pins->gmm_blocks, open.family.gmm_blocks, sizeof pins->gmm_blocks);
     if (!has_global_layers(&request->model) && !adv_tile_pins_blocks(&pins->blocks[1]))

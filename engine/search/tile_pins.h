@@ -6,6 +6,7 @@
 /* Members that are 0 or negative are open. */
 struct adv_tile_pins {
     bool any;
+    bool one_set; /* layers with a window have the tiles of all others */
     struct adv_splash_blocks
         blocks[2]; /* global, local: the global ones where the model has only local layers */
     struct adv_gmm_blocks gmm_blocks[2][ADV_GMM_PASSES];

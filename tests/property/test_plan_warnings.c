@@ -2,6 +2,8 @@
  * the machine and what is pinned. */
 #include "tests/unit/answer_fixture.h"
 
+#include "engine/json/decode_answer.h"
+
 #define JOB(model, cluster, workload)                                                                        \
     "{\"model\":" model ",\"cluster\":{" cluster "},\"workload\":{" workload "}"
 #define SEARCH ",\"search\":{\"top_k\":4,\"max_evaluations\":3000}}"
@@ -116,11 +118,58 @@ static void the_best_plan_of_each_machine_does_so_too(void **state)
     json_decref(request);
 }
 
+static void assert_is_script(const json_t *answer, const char *maxtext, const char *module)
+{
+    adv_err err;
+    struct adv_text script;
+    char *text = json_dumps(answer, 0);
+    adv_err_init(&err);
+    adv_text_init(&script, 65536);
+    assert_int_equal(adv_artifact_from_answer(catalog, "maxtext.sh", text, strlen(text), 1, &script, &err),
+                     ADV_OK);
+    if (!strstr(script.data, module) || !strstr(script.data, maxtext))
+        fail_msg("no script for MaxText %s:\n%s", maxtext, script.data);
+    adv_text_free(&script);
+    free(text);
+}
+
+/* A plan for an older MaxText is one that it takes, and the files of the answer are for it. */
+static void plans_for_a_release_have_no_key_that_it_lacks(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"llama3.1-8b", "qwen3-30b-a3b", "deepseek2-16b", "gemma3-27b"};
+    static const struct {
+        const char *maxtext, *module;
+    } releases[] = {{"0.1.0", "python3 -m MaxText.train "},
+                    {"0.2.0", "python3 -m maxtext.trainers.pre_train.train "},
+                    {"0.2.3", "python3 -m maxtext.trainers.pre_train.train "}};
+    for (size_t i = 0; i < 4 * 3; i++) {
+        const char *maxtext = releases[i % 3].maxtext;
+        json_t *request = json_pack("{s:s, s:{s:s, s:s}, s:{s:i, s:i}, s:{s:s}}", "model", models[i / 3],
+                                    "cluster", "chip", "v6e", "topology", "8x8", "workload", "seq_len", 4096,
+                                    "global_batch_sequences", 256, "software", "maxtext", maxtext);
+        json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
+        json_t *ranked = json_object_get(answer, "ranked");
+        if (json_array_size(ranked) == 0) fail_msg("%s has no plan for %s", models[i / 3], maxtext);
+        for (size_t k = 0; k < json_array_size(ranked); k++) {
+            const json_t *estimate = json_object_get(json_array_get(ranked, k), "estimate");
+            if (has(json_object_get(estimate, "warnings"), "key-not-in-release"))
+                fail_msg("%s: a plan for %s that it refuses", models[i / 3], maxtext);
+        }
+        assert_string_equal(
+            json_string_value(json_object_get(json_object_get(answer, "software"), "maxtext")), maxtext);
+        assert_is_script(answer, maxtext, releases[i % 3].module);
+        json_decref(answer);
+        json_decref(request);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ranked_plan_warns_of_what_its_estimate_warns_of),
         cmocka_unit_test(the_best_plan_of_each_machine_does_so_too),
+        cmocka_unit_test(plans_for_a_release_have_no_key_that_it_lacks),
     };
     return run_group_with_catalog(tests);
 }

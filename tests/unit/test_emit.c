@@ -382,6 +382,7 @@ static void slices_go_by_the_names_of_each_tool(void **state)
                                              .topology = rows[i].topology,
                                              .accelerator = "",
                                              .engine_version = "1",
+                                             .maxtext = "0.2.5",
                                              .slices = 1,
                                              .chips = rows[i].chips,
                                              .hosts = rows[i].hosts};

@@ -87,6 +87,9 @@ static void init_degrees(struct adv_cost *cost)
     if (plan->family.rule == ADV_RULE_EP_AS_CP) cost->cp_ring *= ici[ADV_AXIS_EXPERT];
     cost->ep = adv_plan_degree(plan, ADV_AXIS_EXPERT);
     if (plan->family.rule == ADV_RULE_CP_AS_EP) cost->ep *= ici[ADV_AXIS_CONTEXT];
+    const bool all_arrive =
+        plan->family.use_2d_fsdp_sharding || (cost->model->mesh_axes && !cost->model->splits_batch);
+    cost->ep_kept = all_arrive ? 1 : cost->ep;
     cost->dp = ici[ADV_AXIS_DATA];
     cost->stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
     cost->microbatches =
@@ -123,6 +126,7 @@ static void init_groups(struct adv_cost *cost)
     const unsigned dense = sharding_axes(cost->plan);
     unsigned kept = cost->width_shards > 1 ? AXIS(FSDP_TRANSPOSE) : 0u;
     unsigned routed = cost->plan->family.rule == ADV_RULE_CP_AS_EP ? fsdp & ~AXIS(CONTEXT) : fsdp;
+    if (cost->ep_kept < cost->ep) routed |= AXIS(EXPERT);
     cost->dense_group = adv_group_of(cluster, mesh, dense);
     cost->feed_forward_group = adv_group_of(cluster, mesh, dense & ~kept);
     cost->expert_group = adv_group_of(cluster, mesh, cost->expert_width_shards > 1 ? routed & ~kept : routed);

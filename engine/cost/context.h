@@ -27,6 +27,9 @@ struct adv_cost {
     int cp_ring; /* context shards that keep their own queries (all-gather and ring) */
     int ulysses; /* context shards that trade sequence for heads */
     int ep;      /* expert */
+    int ep_kept; /* shards of the experts that a device's weights keep when they are gathered: ep, but under
+                    use_2d_fsdp_sharding and rules of a model's own all experts arrive (moe.py of MaxText
+                    0.2.5, w0_pspec) */
     int dp;      /* data (ICI) */
     int stages, microbatches;
     int weight_shards; /* ICI devices that share one copy of attention and dense weights, tp and stages

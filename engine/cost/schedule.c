@@ -134,7 +134,7 @@ static struct adv_cost_weights sent_weights(const struct adv_cost *cost, const s
         cost->plan->family.shard_exp_on_fsdp || cost->plan->family.rule == ADV_RULE_SHARD_EXP_ON_FSDP;
     bool gathers_fp8 = adv_plan_scales_are_fixed(cost->plan) && whole_experts;
     double wide = (double)cost->tp * cost->width_shards;
-    double experts_wide = (double)cost->ep * cost->tp * cost->expert_width_shards;
+    double experts_wide = (double)cost->ep_kept * cost->tp * cost->expert_width_shards;
     struct layer_bytes gathered = {
         .dense = format_bytes * (p.attention + p.router + p.norms + p.other) / cost->tp,
         .feed_forward = format_bytes * (p.dense_ffn + p.shared_experts) / wide,

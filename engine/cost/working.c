@@ -179,7 +179,7 @@ static double weights_bytes(const struct adv_cost *cost, struct adv_layer_params
         copies +=
             (adv_memory_windowed(cost) ? k->layer_weights_copies : k->gathered_layer_weights_copies) * dense;
     if (cost->expert_group.devices > 1)
-        copies += k->expert_weights_copies * params.routed_experts / (cost->ep * experts_wide);
+        copies += k->expert_weights_copies * params.routed_experts / (cost->ep_kept * experts_wide);
     return adv_format_bytes(cost->plan->family.dtype) * copies;
 }
 

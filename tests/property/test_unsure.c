@@ -101,7 +101,9 @@ static void the_families_of_the_best_plans_hold_the_best_of_them(void **state)
         const double best_s = result.has_unsure ? result.unsure.estimate.step_time_s : ranked_s;
         fixture_close(&fixture);
         ask(tight[job], "\"top_k\":5,\"fit_probability\":0.5", &result);
-        assert_true(best_s <= fastest_ranked_s(&result) * (1 + 2 * ADV_WORTH_TELLING_FRAC));
+        const double all_s = fastest_ranked_s(&result);
+        if (best_s > all_s * (1 + 2 * ADV_WORTH_TELLING_FRAC))
+            fail_msg("%s: %g s beside %g s of all families", tight[job], best_s, all_s);
         fixture_close(&fixture);
     }
 }

@@ -180,6 +180,32 @@ static void sums_of_microbatches_fill_whole_tiles_where_shards_are_narrow(void *
     assert_close(bench_bytes(b, "gradients"), 2.0 * wide, 1e-9);
 }
 
+/* Under rules of a model's own, and 2D sharding, experts are gathered over the expert axis too: a compiled
+ * step of deepseek3-671b-2dfsdp holds bf16[256,...], not a quarter of it. */
+static void all_experts_arrive_where_the_rules_know_no_expert_dimension(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        bool is_2d, all_arrive;
+    } cases[] = {{"deepseek3-671b", false, false},
+                 {"deepseek3-671b", true, true},
+                 {"deepseek3-671b-2dfsdp", false, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench *b = open_full(cases[i].model, "v5p", 4, 4, 8);
+        b->plan.family.use_2d_fsdp_sharding = cases[i].is_2d;
+        b->plan.family.seq_len = 2048;
+        (void)bench_estimate(b);
+        const double alone = part_at(b, ADV_AT_BACKWARD, "gathered_weights");
+        const double sent = bench_term(b, "fsdp_all_gather").bytes_per_device;
+        bench_axes(b, ADV_AXIS_EXPERT, 4);
+        (void)bench_estimate(b);
+        const double kept = part_at(b, ADV_AT_BACKWARD, "gathered_weights") / alone;
+        const double kept_sent = bench_term(b, "fsdp_all_gather").bytes_per_device / sent;
+        assert_true(cases[i].all_arrive ? kept > 0.99 && kept_sent > 0.99 : kept < 0.3 && kept_sent < 0.4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +217,7 @@ int main(void)
         cmocka_unit_test(a_loop_in_a_block_is_peeled_and_recomputed_early_beside_transfers),
         cmocka_unit_test(bytes_of_steps_that_are_seldom_compiled_are_less_certain),
         cmocka_unit_test(sums_of_microbatches_fill_whole_tiles_where_shards_are_narrow),
+        cmocka_unit_test(all_experts_arrive_where_the_rules_know_no_expert_dimension),
     };
     return run_group(tests);
 }

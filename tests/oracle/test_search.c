@@ -43,6 +43,7 @@ struct oracle {
     int tiling_pinned;                /* 0 = open */
     const enum adv_placement *pinned; /* of each of the tensors; NOT_PINNED: open */
     struct adv_cost_scratch scratch;
+    double log_sd, spread, memory_frac; /* of the plan that was last asked about; NAN: of none */
     int count;
     struct family families[FAMILIES_MAX];
 };
@@ -55,6 +56,17 @@ static bool price(struct oracle *oracle, const struct adv_plan *plan, struct adv
     struct adv_estimate_input input = {&request->model, &request->cluster, oracle->fixture->constants,
                                        &finished, ADV_FLOPS_CAUSAL_HALF};
     return adv_estimate_again(&input, &oracle->scratch, estimate, NULL) == ADV_OK;
+}
+
+/* The share depends on two numbers alone, and finding it takes longer than pricing a plan. */
+static bool fits(struct oracle *oracle, const struct adv_estimate *estimate)
+{
+    if (estimate->fit_curve.log_sd != oracle->log_sd || estimate->memory_spread != oracle->spread) {
+        oracle->log_sd = estimate->fit_curve.log_sd;
+        oracle->spread = estimate->memory_spread;
+        oracle->memory_frac = adv_rank_memory_frac(estimate);
+    }
+    return adv_rank_fits(estimate, oracle->memory_frac);
 }
 
 /* Rules that read placements read the context's. */
@@ -88,7 +100,7 @@ static void enumerate_family(struct oracle *oracle, const struct adv_plan *start
             }
             struct adv_estimate estimate;
             if (!honours_pins || goes_where_it_may_not(oracle, &plan) || !price(oracle, &plan, &estimate) ||
-                !adv_rank_fits(&estimate, adv_rank_memory_frac(&estimate)))
+                !fits(oracle, &estimate))
                 continue;
             if (family->fits && estimate.step_time_s >= family->best_s) continue;
             adv_estimate_again_interval(&oracle->scratch, &estimate);
@@ -272,7 +284,7 @@ static void check_answer(const struct oracle *oracle, const struct adv_search_re
 static void compare(bool narrow, int problems)
 {
     static struct fixture fixture;
-    static struct oracle oracle;
+    static struct oracle oracle = {.log_sd = (double)NAN};
     int bound_by_memory = 0, pinned = 0, offloaded = 0;
     for (int p = 0; p < problems; p++) {
         struct problem problem = random_problem(narrow);

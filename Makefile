@@ -159,7 +159,7 @@ $(PROGRAM): $(BUILD)/$(MAIN_SRC:.c=.o) $(SERVER_OBJ) $(ENGINE_LIB)
 
 # Tests in C: every tests/<kind>/test_*.c is one cmocka program, linked with the engine (and, for kind api and sql
 # helpers written in C, nothing else). Run them all with `make check`.
-UNIT_SRC := $(wildcard tests/unit/test_*.c tests/property/test_*.c tests/oracle/test_*.c)
+UNIT_SRC := $(wildcard tests/oracle/test_*.c tests/property/test_*.c tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 
 $(BUILD)/tests/%: tests/%.c $(ENGINE_LIB) $(BUILD)/flags

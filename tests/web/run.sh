@@ -73,7 +73,8 @@ fi
 
 tests/web/node_modules/.bin/html-validate --config tests/web/htmlvalidate.json web/index.html && echo 'web static: index.html is valid' || failed=1
 group unit tests/web/unit/*.test.mjs
-group pages tests/web/pages/*.test.mjs
+# Each page has a stand-in daemon of its own; by itself node would keep one of two processors free.
+group pages --test-concurrency=2 tests/web/pages/*.test.mjs
 
 if [ ! -x "$program" ]; then
     echo "web-test: $program is missing (make builds it)"

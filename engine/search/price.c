@@ -22,12 +22,20 @@ static bool is_near(const struct adv_near_list *list, double score)
     return list->count < ADV_NEAR_KEPT || score < list->scores[ADV_NEAR_KEPT - 1];
 }
 
-static void offer_near(struct adv_near_list *list, double score, const struct adv_plan *plan,
+typedef bool is_alike(const struct adv_plan *a, const struct adv_plan *b);
+
+static bool is_solved_with(const struct adv_plan *a, const struct adv_plan *b)
+{
+    return a->optimizer_host_offload == b->optimizer_host_offload && adv_plan_same_family(a, b);
+}
+
+/* Of plans that are `alike` the list holds one. */
+static void offer_near(struct adv_near_list *list, is_alike *alike, double score, const struct adv_plan *plan,
                        const struct adv_estimate *estimate)
 {
     if (!is_near(list, score)) return;
     for (int i = 0; i < list->count; i++) {
-        if (!adv_rank_same_mesh(&list->items[i].plan, plan)) continue;
+        if (!alike(&list->items[i].plan, plan)) continue;
         if (list->scores[i] <= score) return;
         remove_at(list, i);
         break;
@@ -95,9 +103,10 @@ static void show(struct adv_pricer *pricer, const struct adv_plan *plan, const s
             adv_front_offer(&pricer->front, plan, estimate);
         return;
     }
-    const double over = over_limit(estimate);
-    offer_near(&pricer->fast, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate) * over, plan, estimate);
-    offer_near(&pricer->small, over, plan, estimate);
+    const double over = over_limit(estimate), time = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
+    offer_near(&pricer->fast, adv_rank_same_mesh, time * over, plan, estimate);
+    offer_near(&pricer->small, adv_rank_same_mesh, over, plan, estimate);
+    if (over <= 1) offer_near(&pricer->tight, is_solved_with, time, plan, estimate);
 }
 
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, struct adv_estimate *estimate)
@@ -125,9 +134,9 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, str
 static bool would_show(struct adv_pricer *pricer, const struct adv_estimate *estimate)
 {
     if (adv_price_fits(pricer, estimate)) return adv_front_wants(&pricer->front, estimate);
-    const double over = over_limit(estimate);
-    return is_near(&pricer->fast, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate) * over) ||
-           is_near(&pricer->small, over);
+    const double over = over_limit(estimate), time = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
+    return is_near(&pricer->fast, time * over) || is_near(&pricer->small, over) ||
+           (over <= 1 && is_near(&pricer->tight, time));
 }
 
 /* Shows a plan that is only written down where somebody looks. */

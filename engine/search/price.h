@@ -14,7 +14,7 @@
 
 enum { ADV_NEAR_KEPT = 8 };
 
-/* Plans that did not fit, one per mesh, best score first. */
+/* Plans that did not fit, one of a kind, best score first. */
 struct adv_near_list {
     int count;
     double scores[ADV_NEAR_KEPT];
@@ -32,8 +32,10 @@ struct adv_pricer {
     bool spent;                 /* the budget ran out: something was left unpriced */
     struct adv_front front;     /* of the plans that fit */
     struct adv_cloud *cloud;    /* of all plans; NULL: nobody asked */
-    struct adv_near_list fast;  /* by time x (memory over limit): fast and nearly fitting */
-    struct adv_near_list small; /* by memory over limit */
+    struct adv_near_list fast;  /* one of a mesh, by time x (memory over limit): fast and nearly fitting */
+    struct adv_near_list small; /* one of a mesh, by memory over limit */
+    struct adv_near_list tight; /* within the limit, but above what a plan may use: by time, one of a family
+                                   with its optimizer where it is */
     struct adv_ledger *ledger;  /* NULL: tiles were tuned, and are not asked whether they compile */
     struct adv_tape *tape;   /* where what is priced is written instead of being counted and shown; or NULL */
     const atomic_bool *stop; /* of a pricer with a tape: asked instead of the request's budget; or NULL */

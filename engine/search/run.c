@@ -59,19 +59,18 @@ static void search_devices_and_hosts(struct adv_search_run *run)
     run->space.base.optimizer_host_offload = false;
 }
 
-/* Of the limit, that plans with nothing on the host may take to fit with the probability asked for. */
-static double asked_limit_frac(const struct adv_advise_request *request,
-                               const struct adv_constants *constants)
+double adv_run_limit_frac(const struct adv_search_run *run, double probability)
 {
+    const struct adv_constants *constants = run->pricer.constants;
     const struct adv_fit_curve curve = adv_fit_curve(constants, constants->memory_log_sd);
-    return adv_fit_limit_frac(&curve, request->fit_probability);
+    return adv_fit_limit_frac(&curve, probability);
 }
 
 /* Where nothing fits into the share of memory asked for, what fits with the probability asked for comes
  * before memory filled to the very limit. */
 static void search_with_compromise(struct adv_search_run *run)
 {
-    const double fracs[] = {run->memory_frac, asked_limit_frac(run->request, run->pricer.constants), 1};
+    const double fracs[] = {run->memory_frac, adv_run_limit_frac(run, run->request->fit_probability), 1};
     search_devices_and_hosts(run);
     for (size_t i = 1; i < sizeof fracs / sizeof *fracs; i++) {
         if (run->kept_count > 0 || run->pricer.spent || !run->complete) return; /* or it is not known */
@@ -343,7 +342,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->pricer.request = request;
     run->pricer.baseline = baseline;
     run->pricer.constants = constants;
-    run->memory_frac = request->memory_frac * asked_limit_frac(request, constants);
+    run->memory_frac = request->memory_frac * adv_run_limit_frac(run, request->fit_probability);
     run->pricer.budget = request->max_evaluations > 0 ? request->max_evaluations : ADV_SEARCH_BUDGET;
     run->pricer.front.capacity = ADV_SEARCH_PARETO;
     run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));

@@ -47,6 +47,9 @@ static inline int adv_run_ranked_count(const struct adv_advise_request *request)
     return request->top_k > 1 ? request->top_k : 2;
 }
 
+/* Of the limit, that plans with nothing on the host may take to fit with `probability`. */
+double adv_run_limit_frac(const struct adv_search_run *run, double probability);
+
 /* Whether `a` is better by the objective; of plans that take the same memory, faster. */
 bool adv_run_comes_before(enum adv_objective objective, const struct adv_estimate *a,
                           const struct adv_estimate *b);
@@ -84,8 +87,8 @@ void adv_run_families(struct adv_search_run *run);
 /* Takes a plan that is likely to fit into the answer, improved with what is left of the budget. */
 void adv_run_frugally(struct adv_search_run *run);
 
-/* Fills result->unsure: the fastest plan of the families of the best ones that fills memory as far as it
- * goes, and is faster than what is ranked. */
+/* Fills result->unsure: the fastest plan found of those that fit with less certainty than is asked for, faster
+ * than what is ranked, and the probability with which a search finds it. */
 ADV_MUST_CHECK adv_code adv_run_find_unsure(struct adv_search_run *run, adv_err *err);
 
 /* Shows the front what takes least memory: of the families in the answer, and of the most frugal ones, also,

@@ -2,18 +2,31 @@
  * for.
  *
  * The spread of the memory model keeps it out of the answer; a compile of half a minute could let it in. It
- * is looked for where it is: in the families of the best plans, each solved once more with all of the memory.
+ * is looked for where it is: in the families of plans that were priced and are within the limit, and in those
+ * of the best plans, each solved once more with all of the memory.
  */
+#include <math.h>
+
 #include "engine/base/units.h"
 #include "engine/rank/rank.h"
 #include "engine/search/run.h"
 #include "engine/search/space_choices.h"
 
-enum { FAMILIES = 4 };
+/* Of the best plans, whose families are solved; evaluations for all of it, which take some milliseconds; and
+ * how often a family is asked for what it holds at the probability that its last solution has. */
+enum { FAMILIES = 8, EVALUATIONS = 4096, ROUNDS = 8 };
 
 /* Less is better: the prediction, and the upper end of its interval. */
 struct mark {
     double metric, cautious;
+};
+
+struct looking {
+    struct adv_search_run *run;
+    struct adv_pricer *pricer;
+    struct mark mark; /* to beat */
+    adv_code code;
+    adv_err *err;
 };
 
 static struct mark mark_of(const struct adv_estimate *estimate)
@@ -35,24 +48,77 @@ static struct mark to_beat(const struct adv_search_run *run)
     return (struct mark){best.metric * share, best.cautious * share};
 }
 
-/* The family's fastest plan, if it beats `mark` and is not one that is sure to fit. */
-static adv_code solve(struct adv_search_run *run, struct adv_pricer *pricer, const struct adv_plan *family,
-                      struct mark *mark, adv_err *err)
+/* As much as ranks the plan, in hundredths: what a reason asks for. */
+static double probability_of(const struct adv_candidate *candidate)
 {
+    return floor(candidate->estimate.fit_probability * 100) / 100;
+}
+
+static bool solve_within(struct looking *looking, double memory_frac, struct adv_candidate *found)
+{
+    struct adv_search_run *run = looking->run;
+    const struct adv_estimate_input input = {&run->request->model, &run->request->cluster,
+                                             looking->pricer->constants, &found->plan, ADV_FLOPS_CAUSAL_HALF};
+    looking->pricer->memory_frac = memory_frac;
+    if (adv_remat_solve(&run->open, looking->pricer, looking->mark.metric, &found->plan, &found->estimate) !=
+        ADV_REMAT_SOLVED)
+        return false;
+    adv_choices_finish(&found->plan);
+    looking->code = adv_estimate_plan(&input, &found->estimate, NULL, looking->err);
+    return looking->code == ADV_OK && mark_of(&found->estimate).cautious < looking->mark.cautious &&
+           !adv_rank_fits(&found->estimate, run->pricer.memory_frac);
+}
+
+/* The family's fastest plan that a search finds which asks for the probability that the plan has: with less
+ * memory than all there may be another one. False: none beats the mark and is less sure to fit than is asked
+ * for. */
+static bool find(struct looking *looking, struct adv_candidate *found)
+{
+    if (!solve_within(looking, 1, found)) return false;
+    for (int round = 0; round < ROUNDS; round++) {
+        const double time_s = found->estimate.step_time_s, probability = probability_of(found);
+        if (!solve_within(looking, adv_run_limit_frac(looking->run, probability), found)) return false;
+        if (found->estimate.step_time_s == time_s && probability_of(found) == probability) return true;
+    }
+    return false;
+}
+
+/* Takes the plan of such a family. False: no further one can be looked at. */
+static bool solve(struct looking *looking, const struct adv_plan *family, bool offloads)
+{
+    struct adv_search_result *result = looking->run->result;
     struct adv_candidate found = {.plan = *family};
-    const struct adv_estimate_input input = {&run->request->model, &run->request->cluster, pricer->constants,
-                                             &found.plan, ADV_FLOPS_CAUSAL_HALF};
-    if (adv_remat_solve(&run->open, pricer, mark->metric, &found.plan, &found.estimate) != ADV_REMAT_SOLVED)
-        return ADV_OK;
-    adv_choices_finish(&found.plan);
-    const adv_code code = adv_estimate_plan(&input, &found.estimate, NULL, err);
-    if (code != ADV_OK || adv_rank_fits(&found.estimate, run->pricer.memory_frac)) return code;
-    const struct mark its = mark_of(&found.estimate);
-    if (its.cautious >= mark->cautious) return ADV_OK;
-    *mark = its;
-    run->result->unsure = found;
-    run->result->has_unsure = true;
-    return ADV_OK;
+    found.plan.optimizer_host_offload = offloads;
+    if (find(looking, &found) && !looking->pricer->spent) {
+        looking->mark = mark_of(&found.estimate);
+        result->unsure = found;
+        result->unsure_probability = probability_of(&found);
+        result->has_unsure = true;
+    }
+    return looking->code == ADV_OK && !looking->pricer->spent;
+}
+
+/* The families of plans that were priced and are within the limit. False: see solve. */
+static bool solve_near(struct looking *looking, const struct adv_near_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        const struct adv_candidate *near = &list->items[i];
+        if (adv_rank_fits(&near->estimate, 1) &&
+            !solve(looking, &near->plan, near->plan.optimizer_host_offload))
+            return false;
+    }
+    return true;
+}
+
+/* The families of the best plans, also with the optimizer state on the device where the search moved it. */
+static void solve_best(struct looking *looking)
+{
+    const struct adv_search_run *run = looking->run;
+    for (int i = 0; i < run->kept_count && i < FAMILIES; i++) {
+        const struct adv_plan *plan = &run->kept[i].plan;
+        if (plan->optimizer_host_offload && run->offloaded && !solve(looking, plan, false)) return;
+        if (!solve(looking, plan, plan->optimizer_host_offload)) return;
+    }
 }
 
 adv_code adv_run_find_unsure(struct adv_search_run *run, adv_err *err)
@@ -62,14 +128,13 @@ adv_code adv_run_find_unsure(struct adv_search_run *run, adv_err *err)
     struct adv_candidate shown; /* to a front of its own: what is priced here is none of the answer */
     const struct adv_advise_request *request = run->request;
     if (result->found_count == 0 || run->pricer.memory_frac >= 1 || request->memory_frac < 1 ||
-        request->objective == ADV_OBJECTIVE_HBM)
+        request->objective == ADV_OBJECTIVE_HBM || pricer.spent)
         return ADV_OK; /* nothing fits surely; or whoever asks wants memory left */
     pricer.front = (struct adv_front){.capacity = 1, .items = &shown};
-    pricer.memory_frac = 1;
-    struct mark mark = to_beat(run);
-    adv_code code = ADV_OK;
-    for (int i = 0; i < run->kept_count && i < FAMILIES && code == ADV_OK && !pricer.spent; i++)
-        code = solve(run, &pricer, &run->kept[i].plan, &mark, err);
+    if (pricer.budget - pricer.evaluated > EVALUATIONS) pricer.budget = pricer.evaluated + EVALUATIONS;
+    struct looking looking = {run, &pricer, to_beat(run), ADV_OK, err};
+    if (solve_near(&looking, &run->pricer.tight) && solve_near(&looking, &run->pricer.fast))
+        solve_best(&looking);
     result->evaluated = pricer.evaluated;
-    return code;
+    return looking.code;
 }

@@ -9,7 +9,7 @@
  * 4. A limited budget starts with a plan that is likely to fit (frugal.h), and every later plan can only
  *    improve on it. run.c lists the passes, the budget and the compromises.
  * 5. With max_changes the answer is steps from the baseline (within_*.c).
- * 6. A faster plan that may fit is looked for among the families of the best (run_unsure.c): a near miss.
+ * 6. A faster plan that may fit is looked for among the nearest and the best (run_unsure.c): a near miss.
  *    Requests without a plan get the reason and a remedy (why_*.c).
  * 7. A helper, where one is idle, prices families ahead (in_order.h, tape.h): taken in order, what it found
  *    gives the same answer.
@@ -48,6 +48,7 @@ struct adv_search_result {
                                      run.c sees to both ends */
     bool has_unsure; /* faster than found[], and fits with less certainty than is asked for (run_unsure.c) */
     struct adv_candidate unsure; /* the first near miss */
+    double unsure_probability;   /* search.fit_probability that ranks it */
     int near_count;
     struct adv_near_miss *near_misses;
     bool has_baseline;

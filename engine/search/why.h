@@ -27,9 +27,9 @@ void adv_space_explain_empty(const struct adv_space *space, struct adv_arena *ar
  * (adv_remedy_find) first. Where no change helps any of them, a larger slice that holds the request is named
  * (adv_larger_slice). ADV_E_MEMORY only. */
 ADV_MUST_CHECK adv_code adv_near_misses_find(const struct adv_advise_request *request,
-                                             const struct adv_constants *constants,
-                                             const struct adv_pricer *pricer, struct adv_arena *arena,
-                                             struct adv_search_result *result, adv_err *err);
+                                             const struct adv_constants *constants, struct adv_pricer *pricer,
+                                             struct adv_arena *arena, struct adv_search_result *result,
+                                             adv_err *err);
 
 /* ---- The cheapest change of a plan that makes it fit its memory. */
 

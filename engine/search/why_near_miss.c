@@ -33,22 +33,27 @@ static void explain(const struct adv_remedy *remedy, double best_s, bool others_
 }
 
 /* Says how likely the plan fits, and what settles it. */
-static void explain_unsure(double probability_asked, double best_s, struct adv_near_miss *miss)
+static void explain_unsure(double probability_asked, double probability, double best_s,
+                           struct adv_near_miss *miss)
 {
     const struct adv_estimate *estimate = &miss->candidate.estimate;
-    const double probability = floor(estimate->fit_probability * 100) / 100; /* as much as will rank it */
     (void)snprintf(miss->reason, sizeof miss->reason,
                    "%.3f s a step (the best that fits takes %.3f s), and it fits with a probability of %.2f "
-                   "where %.4g is asked for: search.fit_probability=%.2f ranks it, and the compiler says "
-                   "whether it fits (verify)",
+                   "where %.4g is asked for: search.fit_probability=%.2f ranks it or one as good, and the "
+                   "compiler says whether it fits (verify)",
                    estimate->step_time_s, best_s, probability, probability_asked, probability);
 }
 
-/* Whether the plan that may fit is of the same family, and faster. */
+/* Whether the plan that may fit speaks against another one: of its own family, which is neither faster nor
+ * surer; or both, but with an interval for which it is ranked behind. */
 static bool is_outdone(const struct adv_search_result *result, const struct adv_candidate *candidate)
 {
-    return result->has_unsure && adv_plan_same_family(&result->unsure.plan, &candidate->plan) &&
-           result->unsure.estimate.step_time_s <= candidate->estimate.step_time_s;
+    if (!result->has_unsure) return false;
+    const struct adv_estimate *unsure = &result->unsure.estimate, *its = &candidate->estimate;
+    const bool faster = its->step_time_s < unsure->step_time_s;
+    const bool surer = its->fit_probability > unsure->fit_probability;
+    return (faster && surer) ||
+           (!faster && !surer && adv_plan_same_family(&result->unsure.plan, &candidate->plan));
 }
 
 /* The best that fits: its metric, and its time in seconds; 0 when there is none. */
@@ -76,10 +81,10 @@ static void insert(const struct adv_remedy *remedies, int order[ADV_NEAR_KEPT], 
 }
 
 adv_code adv_near_misses_find(const struct adv_advise_request *request, const struct adv_constants *constants,
-                              const struct adv_pricer *pricer, struct adv_arena *arena,
+                              struct adv_pricer *pricer, struct adv_arena *arena,
                               struct adv_search_result *result, adv_err *err)
 {
-    const struct adv_near_list *list = result->found_count > 0 ? &pricer->fast : &pricer->small;
+    struct adv_near_list *list = result->found_count > 0 ? &pricer->fast : &pricer->small;
     struct adv_remedy *remedies = adv_arena_array(arena, ADV_NEAR_KEPT, sizeof *remedies);
     result->near_misses = adv_arena_array(arena, ADV_SEARCH_NEAR, sizeof *result->near_misses);
     if (!result->near_misses || !remedies)
@@ -89,6 +94,7 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
     double best_s = 0, best = best_found(result, &best_s);
     int order[ADV_NEAR_KEPT], count = 0;
     for (int i = 0; i < list->count; i++) {
+        adv_estimate_verdict(&list->items[i].estimate);
         bool faster = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &list->items[i].estimate) <
                       best * (1 - ADV_WORTH_TELLING_FRAC);
         if (result->found_count > 0 && (!faster || is_outdone(result, &list->items[i]))) continue;
@@ -103,12 +109,11 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
     if (result->has_unsure) {
         struct adv_near_miss *miss = &result->near_misses[result->near_count++];
         miss->candidate = result->unsure;
-        explain_unsure(request->fit_probability, best_s, miss);
+        explain_unsure(request->fit_probability, result->unsure_probability, best_s, miss);
     }
     for (int i = 0; i < count && result->near_count < ADV_SEARCH_NEAR; i++) {
         struct adv_near_miss *miss = &result->near_misses[result->near_count++];
         miss->candidate = list->items[order[i]];
-        adv_estimate_verdict(&miss->candidate.estimate);
         explain(&remedies[order[i]], best_s, any_helps, larger, miss);
     }
     return ADV_OK;

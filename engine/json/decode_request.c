@@ -178,19 +178,14 @@ static void keep_model_keys(const struct decoder *d, const struct adv_pin **keys
 
 bool adv_decode_rows_are_countable(const struct adv_plan *plan, const struct adv_model *model, adv_err *err)
 {
-    const double rows_max = 1 << 28;
-    double tokens = adv_plan_tokens(plan) * adv_plan_degree(plan, ADV_AXIS_TENSOR) *
-                    adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE);
-    for (int i = 0; i < model->layer_kinds_count; i++) {
-        double rows = tokens * model->layers[i].experts_per_token;
-        if (rows <= rows_max) continue;
-        (void)adv_err_add(
-            err, ADV_E_RANGE, "/config/per_device_batch_size", "fewer sequences a device, or shorter ones",
-            "%.6g tokens meet on a device and go to %d experts each: %.6g rows, at most %.0f can be priced",
-            tokens, model->layers[i].experts_per_token, rows, rows_max);
-        return false;
-    }
-    return true;
+    const struct adv_layer *layer = adv_plan_uncountable(plan, model);
+    if (!layer) return true;
+    const double tokens = adv_plan_tokens_met(plan);
+    (void)adv_err_add(
+        err, ADV_E_RANGE, "/config/per_device_batch_size", "fewer sequences a device, or shorter ones",
+        "%.6g tokens meet on a device and go to %d experts each: %.6g rows, at most %.0f can be priced",
+        tokens, layer->experts_per_token, tokens * layer->experts_per_token, ADV_PLAN_ROWS_MAX);
+    return false;
 }
 
 adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const json_t *root,

@@ -51,7 +51,7 @@ static void offer_near(struct adv_near_list *list, is_alike *alike, double score
     list->items[at] = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
 }
 
-/* False: the budget is spent, or the request has been given up. */
+/* Counts the plan. False: the budget is spent, or the request has been given up. */
 static bool may_price(struct adv_pricer *pricer)
 {
     const bool asks = pricer->evaluated % ASKED_EVERY == 0; /* a stop that was seen is seen again */
@@ -121,7 +121,8 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, str
     }
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
                                        plan, ADV_FLOPS_CAUSAL_HALF};
-    const bool known = adv_estimate_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
+    const bool known = !adv_plan_uncountable(plan, input.model) &&
+                       adv_estimate_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
     const struct adv_places places = adv_places_of(plan);
     if (pricer->tape) adv_tape_write(pricer->tape, &places, known ? estimate : NULL);
     if (!known || pricer->tape) return known;

@@ -42,7 +42,8 @@ struct adv_pricer {
 };
 
 /* Estimates `plan` with the flags that belong to it (adv_choices_finish). False: budget spent or plan
- * unsupported; `estimate` is then not to be read. */
+ * unsupported (adv_plan_uncountable, or what has no place on the torus); `estimate` is
+ * then not to be read. */
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
 
 /* Whether the plan's kernels find the VMEM that their tiles need; true without a ledger. Some dozen

@@ -237,6 +237,21 @@ static void say_budget(const struct adv_search_run *run, char *text, size_t text
         run->space.families_count);
 }
 
+/* Of legal combinations that are all too large to be priced. */
+static void say_uncountable(const struct adv_search_run *run, char *text, size_t text_bytes)
+{
+    struct adv_plan plan;
+    adv_space_plan(&run->space, &run->space.families[0], &plan);
+    const struct adv_layer *layer = adv_plan_uncountable(&plan, &run->request->model);
+    if (!layer) return;
+    (void)snprintf(
+        text, text_bytes,
+        "none of the %d legal combinations can be priced: %.6g tokens or more meet on a device and "
+        "go to %d experts each, and at most %.0f rows can be counted; ask for fewer sequences a "
+        "device, or shorter ones",
+        run->space.families_count, adv_plan_tokens(&plan), layer->experts_per_token, ADV_PLAN_ROWS_MAX);
+}
+
 /* A plan that is in the answer, with all of its estimate. */
 static adv_code complete_estimate(const struct adv_search_run *run, struct adv_candidate *candidate,
                                   adv_err *err)
@@ -288,6 +303,8 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
         adv_space_explain_empty(&run->space, run->arena, result->empty_why, sizeof result->empty_why);
     else if (result->found_count == 0 && !run->complete)
         say_budget(run, result->empty_why, sizeof result->empty_why);
+    else if (result->found_count == 0 && run->pricer.small.count == 0)
+        say_uncountable(run, result->empty_why, sizeof result->empty_why);
     return ADV_OK;
 }
 

@@ -87,8 +87,8 @@ void adv_run_families(struct adv_search_run *run);
 /* Takes a plan that is likely to fit into the answer, improved with what is left of the budget. */
 void adv_run_frugally(struct adv_search_run *run);
 
-/* Fills result->unsure: the fastest plan found of those that fit with less certainty than is asked for, faster
- * than what is ranked, and the probability with which a search finds it. */
+/* Fills result->unsure: the fastest plan found of those that fit with less certainty than is asked for,
+ * faster than what is ranked, and the probability with which a search finds it. */
 ADV_MUST_CHECK adv_code adv_run_find_unsure(struct adv_search_run *run, adv_err *err);
 
 /* Shows the front what takes least memory: of the families in the answer, and of the most frugal ones, also,

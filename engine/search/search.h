@@ -62,7 +62,8 @@ struct adv_search_result {
     double memory_frac;            /* of the memory limits, that the ranked plans were allowed: see rank.h */
     const struct adv_cloud *cloud; /* of all plans priced; NULL: the request does not include it */
     bool exhaustive; /* no plan of the space can be better than found[]: no budget or memory cut */
-    /* when no combination is legal: the nearest, what it breaks, and what would work; else "" */
+    /* when no combination is legal: the nearest, what it breaks, and what would work; when none can be
+     * priced, or the budget found none that fits: what would do; else "" */
     char empty_why[2 * ADV_LIMIT_DETAIL];
 };
 

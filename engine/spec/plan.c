@@ -134,3 +134,11 @@ int adv_plan_expert_shards(const struct adv_plan *plan)
     bool loses_expert_axis = plan->family.shard_exp_on_fsdp && plan->family.rule == ADV_RULE_DEFAULT;
     return loses_expert_axis ? shards / experts : shards;
 }
+
+const struct adv_layer *adv_plan_uncountable(const struct adv_plan *plan, const struct adv_model *model)
+{
+    const double tokens = adv_plan_tokens_met(plan);
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (tokens * model->layers[i].experts_per_token > ADV_PLAN_ROWS_MAX) return &model->layers[i];
+    return NULL;
+}

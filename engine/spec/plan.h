@@ -284,6 +284,19 @@ static inline double adv_plan_expert_rows(const struct adv_plan *plan, const str
     return tokens * tensor * layer->experts_per_token;
 }
 
+/* Tokens of one microstep that meet on a device around its experts. */
+static inline double adv_plan_tokens_met(const struct adv_plan *plan)
+{
+    return adv_plan_tokens(plan) * adv_plan_degree(plan, ADV_AXIS_TENSOR) *
+           adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE);
+}
+
+/* Rows of routed tokens, up to which the groups of expert matmuls can be counted. */
+#define ADV_PLAN_ROWS_MAX ((double)(1 << 28))
+
+/* The layers whose rows are more than that; NULL: the plan can be priced. */
+const struct adv_layer *adv_plan_uncountable(const struct adv_plan *plan, const struct adv_model *model);
+
 /* False: MaxText cannot compute the loss of this model in tiles of the vocabulary. Found with the real
  * compiler, MaxText 0.2.5. */
 bool adv_plan_may_tile_vocab(const struct adv_model *model);

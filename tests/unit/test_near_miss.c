@@ -133,6 +133,26 @@ static void a_slice_that_is_named_holds_the_request(void **state)
     }
 }
 
+#define LONG_EXPERTS(topology, sequences)                                                                    \
+    "{\"model\":\"deepseek2-16b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"" topology "\"},"             \
+    "\"workload\":{\"seq_len\":" sequences "}}"
+
+/* What an estimate would refuse is not shown, and where that leaves nothing, the answer says so. */
+static void no_plan_is_shown_that_has_too_many_rows_to_be_priced(void **state)
+{
+    (void)state;
+    struct adv_search_result result;
+    fixture_search(&fixture, LONG_EXPERTS("4x8x28", "1048576,\"per_device_batch_size\":4"), &result);
+    assert_true(result.near_count > 0);
+    for (int i = 0; i < result.near_count; i++)
+        assert_null(adv_plan_uncountable(&result.near_misses[i].candidate.plan, &fixture.request->model));
+    fixture_close(&fixture);
+    fixture_search(&fixture, LONG_EXPERTS("2x2x1", "16777216,\"per_device_batch_size\":8"), &result);
+    assert_int_equal(result.near_count, 0);
+    assert_non_null(strstr(result.empty_why, "can be priced"));
+    fixture_close(&fixture);
+}
+
 static void a_plan_that_is_tight_is_not_helped_by_another_tight_one(void **state)
 {
     (void)state;
@@ -157,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_batch_far_too_large_is_cut_into_as_many_microsteps_as_it_takes),
         cmocka_unit_test(where_nothing_can_accumulate_the_largest_batch_that_fits_is_named),
         cmocka_unit_test(a_slice_that_is_named_holds_the_request),
+        cmocka_unit_test(no_plan_is_shown_that_has_too_many_rows_to_be_priced),
         cmocka_unit_test(a_plan_that_is_tight_is_not_helped_by_another_tight_one),
     };
     return run_group(tests);

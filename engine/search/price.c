@@ -65,6 +65,13 @@ static bool may_price(struct adv_pricer *pricer)
     return !over;
 }
 
+/* What came out of a plan that was counted: one without a price is none of those evaluated. */
+static bool is_priced(struct adv_pricer *pricer, bool known)
+{
+    pricer->evaluated -= !known;
+    return known;
+}
+
 /* How far a plan that does not fit is above the limits. */
 static double over_limit(const struct adv_estimate *estimate)
 {
@@ -121,8 +128,9 @@ bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, str
     }
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
                                        plan, ADV_FLOPS_CAUSAL_HALF};
-    const bool known = !adv_plan_uncountable(plan, input.model) &&
-                       adv_estimate_again(&input, pricer->scratch, estimate, NULL) == ADV_OK;
+    const bool known =
+        is_priced(pricer, !adv_plan_uncountable(plan, input.model) &&
+                              adv_estimate_again(&input, pricer->scratch, estimate, NULL) == ADV_OK);
     const struct adv_places places = adv_places_of(plan);
     if (pricer->tape) adv_tape_write(pricer->tape, &places, known ? estimate : NULL);
     if (!known || pricer->tape) return known;
@@ -160,7 +168,8 @@ bool adv_price_again(struct adv_pricer *pricer, const struct adv_tape *tape, int
 {
     struct adv_estimate estimate;
     if (!may_price(pricer)) return false;
-    if (adv_tape_read(tape, at, &estimate)) show_placed(pricer, family, &tape->rows[at].places, &estimate);
+    if (is_priced(pricer, adv_tape_read(tape, at, &estimate)))
+        show_placed(pricer, family, &tape->rows[at].places, &estimate);
     return true;
 }
 
@@ -174,7 +183,8 @@ bool adv_price_placed(struct adv_pricer *pricer, const struct adv_plan *family,
 {
     if (!may_price(pricer)) return false;
     const signed char scheduling = adv_choices_scheduling(family, places->tensors);
-    const bool known = adv_estimate_placed(pricer->scratch, places, scheduling, estimate, NULL) == ADV_OK;
+    const bool known =
+        is_priced(pricer, adv_estimate_placed(pricer->scratch, places, scheduling, estimate, NULL) == ADV_OK);
     const struct adv_plan_source source = {copy_plan, family};
     if (pricer->tape)
         adv_tape_write(pricer->tape, places, known ? estimate : NULL);

@@ -42,7 +42,7 @@ struct adv_pricer {
 };
 
 /* Estimates `plan` with the flags that belong to it (adv_choices_finish). False: budget spent or plan
- * unsupported (adv_plan_uncountable, or what has no place on the torus); `estimate` is
+ * unsupported (adv_plan_uncountable, or what has no place on the torus), which counts as none; `estimate` is
  * then not to be read. */
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
 

@@ -338,6 +338,8 @@ static adv_code price_baseline(struct adv_search_run *run, adv_err *err)
     run->pricer.budget++; /* is for the plans that are searched */
     adv_code code = adv_estimate_plan(&input, &result->baseline.estimate, NULL, err);
     result->has_baseline = code == ADV_OK;
+    if (result->has_baseline && run->pricer.cloud)
+        adv_cloud_offer(run->pricer.cloud, &result->baseline.estimate);
     if (result->has_baseline)
         run->memory_frac = baseline_memory_frac(&result->baseline.estimate, run->memory_frac);
     return code;

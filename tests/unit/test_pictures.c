@@ -271,6 +271,26 @@ static json_t *advise(const char *more)
     return answer_to(ADV_REQUEST_ADVISE, request);
 }
 
+/* Plans that have no price are not counted, and the baseline is. */
+static void the_cloud_counts_as_many_plans_as_the_search(void **state)
+{
+    static const char *const requests[] = {
+        "{\"model\":\"deepseek3-test\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x4\",\"slices\":4},"
+        "\"workload\":{\"seq_len\":1048576,\"global_batch_sequences\":512},\"include\":[\"trade_off\"]}",
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+        "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":64},\"include\":[\"trade_off\"],"
+        "\"baseline\":{\"config\":{\"ici_fsdp_parallelism\":16,\"per_device_batch_size\":4,"
+        "\"max_target_length\":8192}}}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        json_t *answer = answer_to(ADV_REQUEST_ADVISE, requests[i]);
+        assert_close(number(json_object_get(answer, "trade_off"), "evaluated"),
+                     number(json_object_get(answer, "search"), "evaluated"), 0.0);
+        json_decref(answer);
+    }
+}
+
 static void the_cloud_counts_every_plan_that_was_priced(void **state)
 {
     (void)state;
@@ -333,6 +353,7 @@ int main(void)
         cmocka_unit_test(what_a_group_gathers_is_shared_by_its_links),
         cmocka_unit_test(flows_add_up_and_no_link_is_busier_than_the_step),
         cmocka_unit_test(every_scale_passes_through_the_plan),
+        cmocka_unit_test(the_cloud_counts_as_many_plans_as_the_search),
         cmocka_unit_test(the_cloud_counts_every_plan_that_was_priced),
         cmocka_unit_test(nothing_is_there_unasked_nor_different),
         cmocka_unit_test(a_member_that_is_not_there_is_refused_with_those_that_are),

@@ -77,10 +77,10 @@ void adv_front_offer(struct adv_front *front, const struct adv_plan *plan,
 
 void adv_front_thin(struct adv_front *front, double time_frac)
 {
-    int kept = 0;
+    int kept = front->count > 0; /* the fastest */
     double first_s =
         0; /* of the points dropped since the last one kept: what is kept is within time_frac of each */
-    for (int i = 0; i < front->count; i++) {
+    for (int i = 1; i < front->count; i++) {
         if (first_s == 0) first_s = time_of(&front->items[i]);
         if (i + 1 < front->count && time_of(&front->items[i + 1]) <= first_s * (1 + time_frac)) continue;
         first_s = 0;

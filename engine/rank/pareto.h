@@ -17,5 +17,6 @@ void adv_front_offer(struct adv_front *front, const struct adv_plan *plan,
 /* Whether adv_front_offer would add a plan with this estimate. */
 bool adv_front_wants(const struct adv_front *front, const struct adv_estimate *estimate);
 
-/* Drops points where a smaller one takes at most `time_frac` more time: nobody would choose them. */
+/* Drops points where a smaller one takes at most `time_frac` more time: nobody would choose them. The fastest
+ * and the smallest stay. */
 void adv_front_thin(struct adv_front *front, double time_frac);

@@ -1,8 +1,10 @@
-/* Order of an answer, on made-up estimates: who is first, and who counts as tied. */
+/* Order of an answer, on made-up estimates: who is first, who counts as tied, and what of the front is left.
+ */
 #include "tests/unit/advise_fixture.h"
 
 #include <string.h>
 
+#include "engine/rank/pareto.h"
 #include "engine/rank/rank.h"
 
 #define GIB 1073741824.0
@@ -127,6 +129,40 @@ static void least_memory_is_ordered_by_memory(void **state)
     assert_int_equal(order[0], 0);
 }
 
+/* Points half a thousandth apart are thinned, but for the two ends. */
+static void a_thin_front_keeps_its_fastest_and_its_smallest_point(void **state)
+{
+    (void)state;
+    for (int count = 0; count <= 8; count++) {
+        struct adv_candidate items[8];
+        struct adv_front front = {.capacity = 8, .items = items};
+        for (int i = 0; i < count; i++) {
+            struct adv_candidate point = candidate(10 * (1 + 0.0005 * i));
+            need(&point, 80 - i);
+            adv_front_offer(&front, &point.plan, &point.estimate);
+        }
+        adv_front_thin(&front, ADV_RANK_KEY_FRAC);
+        assert_true(front.count <= count && (front.count < count || count < 3));
+        if (count == 0) continue;
+        assert_true(items[0].estimate.step_time_s == 10);
+        assert_true(items[front.count - 1].estimate.hbm_bytes_per_device == (81 - count) * GIB);
+    }
+}
+
+/* The first plan is the fastest of this job, by less than what the front is thinned by. */
+static void the_first_plan_is_on_the_front(void **state)
+{
+    (void)state;
+    struct fixture job;
+    struct adv_search_result result;
+    fixture_search(&job,
+                   "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+                   "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":64},\"search\":{\"top_k\":2}}",
+                   &result);
+    assert_true(result.pareto[0].estimate.step_time_s <= result.found[0].estimate.step_time_s);
+    fixture_close(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +170,8 @@ int main(void)
         cmocka_unit_test(of_two_equal_predictions_the_surer_one_is_first),
         cmocka_unit_test(a_simple_plan_may_be_tight_but_not_at_the_very_limit),
         cmocka_unit_test(least_memory_is_ordered_by_memory),
+        cmocka_unit_test(a_thin_front_keeps_its_fastest_and_its_smallest_point),
+        cmocka_unit_test(the_first_plan_is_on_the_front),
     };
     struct adv_search_result result;
     fixture_search(&fixture, REQUEST, &result);

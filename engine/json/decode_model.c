@@ -77,27 +77,23 @@ static void decode_name(const json_t *object, const char *at, struct adv_model_k
     (void)snprintf(keys->name, sizeof keys->name, "%s", name);
 }
 
-/* decoder_block; where none is known, experts that come with `object` mean mixtral (MaxText's own default,
- * llama2, has none). A model that has experts already keeps its block whatever other key is set over it. */
-static void decode_block(const json_t *object, const char *at, bool had_experts, struct adv_model_keys *keys,
+/* decoder_block; where nobody chose one, experts mean mixtral (MaxText's own default, llama2, has none). */
+static void decode_block(const json_t *object, const char *at, bool is_chosen, struct adv_model_keys *keys,
                          adv_err *err)
 {
-    bool has_default_block = keys->decoder_block == ADV_DECODER_LLAMA2;
     int index;
     if (adv_json_choice(object, at, "decoder_block", ADV_JSON_OPTIONAL, decoder_names, ADV_DECODER_COUNT,
                         &index, err))
         keys->decoder_block = (enum adv_decoder)index;
-    else if (!json_object_get(object, "decoder_block") && has_default_block && !had_experts &&
-             keys->num_experts > 1)
+    else if (!json_object_get(object, "decoder_block") && !is_chosen && keys->num_experts > 1)
         keys->decoder_block = ADV_DECODER_MIXTRAL;
 }
 
-/* The keys present in `object` on top of what `keys` holds already. */
-static adv_code decode_keys_over(const json_t *object, const char *at, struct adv_model_keys *keys,
-                                 adv_err *err)
+/* The keys present in `object` on top of what `keys` holds already, in which the block `is_chosen`. */
+static adv_code decode_keys_over(const json_t *object, const char *at, bool is_chosen,
+                                 struct adv_model_keys *keys, adv_err *err)
 {
     int before = err->count + err->lost_count;
-    bool had_experts = keys->num_experts > 1;
     if (!adv_json_is_object(object, at, err)) return ADV_E_INVALID;
 #define DECODE_INTEGER(key, fallback, low, high)                                                             \
     (void)adv_json_integer(object, at, #key, ADV_JSON_OPTIONAL, (low), (high), &keys->key, err);
@@ -111,7 +107,7 @@ static adv_code decode_keys_over(const json_t *object, const char *at, struct ad
 #undef DECODE_BOOL
 #undef DECODE_NUMBER
     decode_name(object, at, keys, err);
-    decode_block(object, at, had_experts, keys, err);
+    decode_block(object, at, is_chosen, keys, err);
     decode_activations(object, at, keys, err);
     decode_ratios(object, at, keys, err);
     const json_t *engram = adv_json_array(object, at, "engram_layers", ADV_JSON_OPTIONAL, err);
@@ -129,7 +125,7 @@ adv_code adv_decode_model_keys(const json_t *object, const char *at, struct adv_
 {
     adv_model_keys_defaults(keys);
     (void)snprintf(keys->name, sizeof keys->name, "custom");
-    adv_code code = decode_keys_over(object, at, keys, err);
+    adv_code code = decode_keys_over(object, at, false, keys, err);
     if (unknown && json_is_object(object))
         (void)adv_json_known_members(object, at, key_names, KEY_NAMES, unknown);
     return code;
@@ -213,16 +209,28 @@ static bool refuse_bare_name(const struct adv_catalog *catalog, const json_t *ob
     return true;
 }
 
-/* Findings about members that nothing has been said about: one of the wrong type is not missing, too. */
-static void add_unknown(adv_err *err, const adv_err *found)
+/* Whether the model says which block it has: by its name, as one of Hugging Face, or by a key. */
+static bool chooses_block(const json_t *model)
+{
+    return !json_is_object(model) || json_object_get(model, "hf_config") ||
+           json_object_get(model, "decoder_block");
+}
+
+/* Findings about members that nothing has been said about: one of the wrong type is not missing, too. A
+ * finding at "`at`/key" about a key that was set over the model is about the one that set it. */
+static void add_unknown(adv_err *err, const adv_err *found, const char *at, const json_t *overrides,
+                        const char *overrides_at)
 {
     int known = err->count;
     for (int i = 0; i < found->count; i++) {
         const struct adv_finding *finding = &found->findings[i];
+        const char *key = finding->pointer + strlen(at) + 1;
+        const bool is_set_over = strlen(finding->pointer) > strlen(at) && json_object_get(overrides, key);
+        const char *pointer = is_set_over ? ADV_AT(overrides_at, key) : finding->pointer;
         bool told = false;
-        for (int k = 0; k < known; k++) told |= strcmp(err->findings[k].pointer, finding->pointer) == 0;
+        for (int k = 0; k < known; k++) told |= strcmp(err->findings[k].pointer, pointer) == 0;
         if (told) continue;
-        (void)adv_err_add_rule(err, finding->code, finding->rule, finding->pointer, finding->hint, "%s",
+        (void)adv_err_add_rule(err, finding->code, finding->rule, pointer, finding->hint, "%s",
                                finding->detail);
     }
     err->lost_count += found->lost_count;
@@ -252,11 +260,12 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
                            "`model` must be a name or an object, not %s", adv_json_type_name(value));
     }
     if (code != ADV_OK) return code;
-    if (has_overrides && decode_keys_over(overrides, overrides_at, &keys, err) != ADV_OK)
+    if (has_overrides &&
+        decode_keys_over(overrides, overrides_at, chooses_block(value), &keys, err) != ADV_OK)
         members_wrong = true;
     adv_err unbuilt = adv_err_empty();
     code = adv_model_build(&keys, at, model, &unbuilt);
-    add_unknown(err, &unbuilt);
+    add_unknown(err, &unbuilt, at, overrides, overrides_at);
     return members_wrong ? ADV_E_INVALID : code;
 }
 

@@ -348,7 +348,8 @@ static void check_experts(const struct adv_model_keys *keys, struct complaint *t
     if (keys->num_experts > 1 && !decoder_traits[keys->decoder_block].has_experts) {
         (void)snprintf(text, sizeof text, "decoder_block \"%s\" has no experts, num_experts is %lld",
                        adv_decoder_name(keys->decoder_block), (long long)keys->num_experts);
-        complain(to, "num_experts", "use mixtral, qwen3_moe, gpt_oss, llama4 or deepseek as decoder_block",
+        complain(to, "num_experts",
+                 "leave it out, or use mixtral, qwen3_moe, gpt_oss, llama4 or deepseek as decoder_block",
                  text);
     }
     if (!decoder_traits[keys->decoder_block].narrow && keys->num_experts > 1 &&

@@ -75,6 +75,35 @@ static void unknown_keys_warn_with_the_nearest_name_and_fail_when_strict(void **
     assert_non_null(find(&err, "/config/int8_training"));
 }
 
+/* A name has chosen a block, and so has decoder_block; where nobody did, experts mean one that has them. */
+static void experts_over_a_model_of_a_dense_block_are_refused_where_they_stand(void **state)
+{
+    static const char experts[] =
+        "\"num_experts\":8,\"num_experts_per_tok\":2,\"override_model_config\":true";
+    static const char dims[] = "\"base_emb_dim\":4096,\"base_num_query_heads\":32,\"base_num_kv_heads\":8,"
+                               "\"base_mlp_dim\":14336,\"base_num_decoder_layers\":32,\"vocab_size\":32000";
+    static const struct {
+        const char *block, *more;
+        adv_code code;
+    } objects[] = {{"", "", ADV_OK},
+                   {",\"decoder_block\":\"llama2\"", "", ADV_E_INVALID},
+                   {",\"decoder_block\":\"llama2\"", ",\"decoder_block\":\"mixtral\"", ADV_OK}};
+    char text[1024];
+    (void)state;
+    assert_int_equal(decode_config(experts), ADV_E_INVALID);
+    assert_int_equal(err.count, 1);
+    assert_non_null(strstr(find(&err, "/config/num_experts")->detail, "has no experts"));
+    assert_non_null(strstr(find(&err, "/config/num_experts")->hint, "mixtral"));
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":{%s%s},\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x2x2\"},\"config\":{"
+                       "\"per_device_batch_size\":1,\"max_target_length\":4096,%s%s}}",
+                       dims, objects[i].block, experts, objects[i].more);
+        assert_int_equal(decode(text), objects[i].code);
+        if (objects[i].code == ADV_OK) assert_int_equal(request.model.decoder, ADV_DECODER_MIXTRAL);
+    }
+}
+
 static void old_keys_take_effect_under_their_present_name(void **state)
 {
     (void)state;
@@ -487,6 +516,7 @@ int main(void)
         cmocka_unit_test(values_are_read_as_maxtext_reads_its_command_line),
         cmocka_unit_test(wrong_types_and_values_are_errors_with_their_pointer),
         cmocka_unit_test(unknown_keys_warn_with_the_nearest_name_and_fail_when_strict),
+        cmocka_unit_test(experts_over_a_model_of_a_dense_block_are_refused_where_they_stand),
         cmocka_unit_test(old_keys_take_effect_under_their_present_name),
         cmocka_unit_test(old_values_take_effect_under_their_present_name),
         cmocka_unit_test(old_names_of_dimensions_leave_the_given_model_alone),

@@ -19,6 +19,7 @@
 #include "engine/cost/over_vmem.h"
 #include "engine/hardware/mesh.h"
 #include "engine/json/decode_cluster.h"
+#include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_members.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
@@ -81,6 +82,8 @@ static void find_model(const struct adv_catalog *catalog, const json_t *root, co
     if (value)
         job->has_model = adv_decode_request_model(catalog, value, at, config, "/config", &job->model,
                                                   &job->errors, &job->notes);
+    adv_hf_warn_of_window(value, at, json_integer_value(config_member(config, ADV_NAME_MAX_TARGET_LENGTH)),
+                          &job->notes);
 }
 
 static void find_cluster(const struct adv_catalog *catalog, const json_t *root, const json_t *config,

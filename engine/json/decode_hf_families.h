@@ -19,6 +19,10 @@ bool adv_hf_is_read(const char *model_type);
 /* Whether the family is a plain decoder without a model file in MaxText (Phi-3, Granite, Cohere, …). */
 bool adv_hf_is_plain(const char *model_type);
 
+/* Warns of sliding windows of a model, {"hf_config": …} at `at`, that are not priced: where sequences of
+ * `seq_len`, 0 when that is not known, are longer than they. */
+void adv_hf_warn_of_window(const json_t *model, const char *at, int64_t seq_len, adv_err *warnings);
+
 /* Its dimensions as keys of the block that costs the same; keys->without_maxtext is set. ADV_E_INVALID:
  * missing dimensions; ADV_E_UNSUPPORTED: layers that are not all alike. */
 ADV_MUST_CHECK adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,

@@ -136,11 +136,10 @@ static void read_experts(const struct reader *reader, struct adv_model_keys *key
 }
 
 /* Members that make some layers unlike the others. */
-static void check_layers(const struct reader *reader, adv_err *warnings)
+static void check_layers(const struct reader *reader)
 {
     static const char *const ones[] = {"decoder_sparse_step", "moe_layer_freq"};
     int64_t value = 1;
-    bool window = json_is_integer(json_object_get(reader->config, "sliding_window_pattern"));
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
         if (whole(reader, ones[i], &value) && value != 1)
             refuse(reader, ones[i], "not every layer has experts");
@@ -155,14 +154,10 @@ static void check_layers(const struct reader *reader, adv_err *warnings)
     for (struct adv_json_walk layer = {.in = json_object_get(reader->config, "layer_types")};
          adv_json_next(&layer);) {
         const char *type = json_string_value(layer.value);
-        window |= type && strstr(type, "sliding");
         if (!type || strstr(type, "full") || strstr(type, "sliding")) continue;
         refuse(reader, "layer_types", "layers that are no softmax attention");
         break;
     }
-    if (!window) return;
-    ADV_WARN(warnings, "approximated-value", reader->at, NULL,
-             "the windows of its local layers are left out: all attention is priced over the whole sequence");
 }
 
 adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,
@@ -179,7 +174,7 @@ adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const
         refuse(&reader, "model_type", "lightning attention");
     read_dims(&reader, keys);
     read_experts(&reader, keys);
-    check_layers(&reader, warnings);
+    check_layers(&reader);
     keys->mlp_activations_count = family->mlp_inputs;
     keys->use_qk_norm = says(config, "use_qk_norm", family->has_qk_norm);
     keys->logits_via_embedding = says(config, "tie_word_embeddings", family->is_tied);

@@ -7,6 +7,7 @@
 #include "engine/base/text.h"
 #include "engine/cost/fit.h"
 #include "engine/json/decode_cluster.h"
+#include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_members.h"
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
@@ -117,6 +118,14 @@ struct decoder {
     bool has_job; /* model and cluster are usable */
 };
 
+/* As far as the request says it; else 0. */
+static int64_t seq_len_of(const struct decoder *d, const json_t *config)
+{
+    const json_t *workload = json_object_get(d->root, "workload");
+    return json_integer_value(workload ? json_object_get(workload, "seq_len")
+                                       : json_object_get(config, ADV_NAME_MAX_TARGET_LENGTH));
+}
+
 /* The model of a request with the architecture keys of its config applied on top, and its cluster. Members
  * that are missing or wrong add findings; the struct is then zeroed. */
 static void decode_job(struct decoder *d, const json_t *config, const char *config_at, adv_err *warnings)
@@ -135,6 +144,7 @@ static void decode_job(struct decoder *d, const json_t *config, const char *conf
     if (adv_json_has(d->root, "model"))
         (void)adv_decode_request_model(d->catalog, model, "/model", config, config_at, d->model, d->err,
                                        warnings);
+    if (warnings) adv_hf_warn_of_window(model, "/model", seq_len_of(d, config), warnings);
     if (adv_json_has(d->root, "cluster") &&
         adv_decode_cluster(d->catalog, cluster, "/cluster", d->cluster, d->err, warnings) != ADV_OK)
         memset(d->cluster, 0, sizeof *d->cluster);

@@ -208,6 +208,42 @@ static void a_configuration_file_is_a_request_for_its_model(void **state)
     json_decref(answer);
 }
 
+#define LLAMA_LIKE(type) DIMS(type, "4096", "32", "32", "8", "14336", "32000")
+
+/* Of sequences of 2,048. */
+static void windows_that_are_not_priced_are_told_where_they_are_shorter(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hf;
+        bool told;
+    } rows[] = {
+        {LLAMA_LIKE("mistral") ",\"sliding_window\":1024", true},
+        {LLAMA_LIKE("mistral") ",\"sliding_window\":2048", false},
+        {LLAMA_LIKE("mistral") ",\"sliding_window\":null", false},
+        {LLAMA_LIKE("llama") ",\"sliding_window\":1024", false},
+        {LLAMA_LIKE("phi3") ",\"sliding_window\":2047", true},
+        {LLAMA_LIKE("starcoder2") ",\"sliding_window\":1024", true},
+        {LLAMA_LIKE("qwen2") ",\"sliding_window\":1024", false},
+        {LLAMA_LIKE("qwen2") ",\"sliding_window\":1024,\"use_sliding_window\":true", true},
+        {LLAMA_LIKE("qwen2") ",\"sliding_window\":1024,\"use_sliding_window\":true,\"max_window_layers\":32",
+         false},
+        {LLAMA_LIKE("qwen3") ",\"sliding_window\":1024,\"layer_types\":[\"full_attention\"]", false},
+        {LLAMA_LIKE("qwen3") ",\"sliding_window\":1024,\"layer_types\":[\"sliding_attention\"]", true},
+        {LLAMA_LIKE("cohere2") ",\"sliding_window\":1024,\"sliding_window_pattern\":4", true},
+        {LLAMA_LIKE("cohere2") ",\"sliding_window\":4096,\"sliding_window_pattern\":4", false},
+        {LLAMA_LIKE("exaone") ",\"layer_types\":[\"full_attention\",\"sliding_attention\"]", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *answer = must_estimate(rows[i].hf);
+        char *text = json_dumps(json_object_get(answer, "warnings"), 0);
+        if ((strstr(text, "attention over all 2048 keys") != NULL) != rows[i].told)
+            fail_msg("%s: %s", rows[i].hf, text);
+        free(text);
+        json_decref(answer);
+    }
+}
+
 static void layers_that_differ_are_refused_not_dropped(void **state)
 {
     (void)state;
@@ -244,6 +280,7 @@ int main(void)
         cmocka_unit_test(families_of_model_files_are_the_catalog_model_with_their_dimensions),
         cmocka_unit_test(an_unknown_family_names_the_models_that_may_be_meant),
         cmocka_unit_test(a_configuration_file_is_a_request_for_its_model),
+        cmocka_unit_test(windows_that_are_not_priced_are_told_where_they_are_shorter),
         cmocka_unit_test(layers_that_differ_are_refused_not_dropped),
         cmocka_unit_test(infinity_in_a_member_that_nobody_needs_is_no_mistake),
     };

@@ -27,6 +27,21 @@ static int64_t key_length(const struct adv_rule_facts *facts)
                                                  : facts->plan->family.seq_len;
 }
 
+/* Blocks are whole lanes. Where no such block divides what a shard holds of the sequence, the sequence is
+ * what has to change: no other block is any better. NULL: a block will do, or nobody listens. */
+static const char *hint_of_length(const struct adv_rule_facts *facts, struct adv_rule_report *report,
+                                  int64_t length)
+{
+    char near[64];
+    if (!report || length % LANES == 0) return NULL;
+    const int64_t seq_len = facts->plan->family.seq_len,
+                  unit = length < seq_len ? LANES * facts->context : LANES;
+    (void)adv_near_text(adv_near_multiples(unit, seq_len), near, sizeof near);
+    return adv_rule_hint(report,
+                         "max_target_length=%s, a multiple of %lld: no block of whole 128 lanes divides %lld",
+                         near, (long long)unit, (long long)length);
+}
+
 struct block_key {
     const char *key;
     int block;
@@ -34,8 +49,9 @@ struct block_key {
 
 /* The blocks of `keys` that do not divide `length`; true when there is one. Blocks are clamped to the length
  * they tile only by the whole sequence, so a context shard may be shorter than the block. */
-static bool blocks_broken(struct adv_rule_report *report, bool local, const struct block_key *keys, int count,
-                          int64_t length, int64_t clamp, const char *what)
+static bool blocks_broken(const struct adv_rule_facts *facts, struct adv_rule_report *report, bool local,
+                          const struct block_key *keys, int count, int64_t length, int64_t clamp,
+                          const char *what)
 {
     bool any = false;
     for (int i = 0; i < count; i++) {
@@ -48,8 +64,9 @@ static bool blocks_broken(struct adv_rule_report *report, bool local, const stru
         const char *prefix = local ? "local_" : "";
         (void)snprintf(pointer, sizeof pointer, "/config/%s%s", prefix, keys[i].key);
         (void)adv_near_text(adv_near_divisors(length, LANES, block), near, sizeof near);
-        (void)adv_rule_broken(report, pointer,
-                              adv_rule_hint(report, "%s, a divisor of %lld", near, (long long)length),
+        const char *hint = hint_of_length(facts, report, length);
+        if (!hint) hint = adv_rule_hint(report, "%s, a divisor of %lld", near, (long long)length);
+        (void)adv_rule_broken(report, pointer, hint,
                               divides ? "%s%s %d is not a multiple of 128, nor all of the %lld %s"
                                       : "%s%s %d does not divide the %lld %s",
                               prefix, keys[i].key, keys[i].block, (long long)length, what);
@@ -67,7 +84,7 @@ bool adv_rule_block_q(const struct adv_rule_facts *facts, struct adv_rule_report
         const struct block_key keys[] = {{"sa_block_q", blocks->block_q},
                                          {"sa_block_q_dkv", blocks->block_q_dkv},
                                          {"sa_block_q_dq", blocks->block_q_dq}};
-        any |= blocks_broken(report, i == 1, keys, fused ? 2 : 3, query_length(facts),
+        any |= blocks_broken(facts, report, i == 1, keys, fused ? 2 : 3, query_length(facts),
                              facts->plan->family.seq_len, "queries of one context shard");
         if (any && !report) return true;
     }
@@ -85,7 +102,7 @@ bool adv_rule_block_kv(const struct adv_rule_facts *facts, struct adv_rule_repor
         const struct block_key keys[] = {{"sa_block_kv", blocks->block_kv},
                                          {"sa_block_kv_dkv", blocks->block_kv_dkv},
                                          {"sa_block_kv_dq", blocks->block_kv_dq}};
-        any |= blocks_broken(report, i == 1, keys, fused ? 2 : 3, length, length, "keys");
+        any |= blocks_broken(facts, report, i == 1, keys, fused ? 2 : 3, length, length, "keys");
         if (any && !report) return true;
     }
     return any;
@@ -118,12 +135,13 @@ bool adv_rule_block_compute(const struct adv_rule_facts *facts, struct adv_rule_
             (void)adv_near_text(of_lanes ? adv_near_divisors(pairs[k].of, LANES, compute)
                                          : adv_near_multiples(LANES, compute),
                                 near, sizeof near);
-            (void)adv_rule_broken(
-                report, pointer,
-                of_lanes ? adv_rule_hint(report, "%s, a multiple of 128 that divides %d", near, pairs[k].of)
-                         : adv_rule_hint(report, "%s, once %s is a multiple of it", near, pairs[k].of_key),
-                "%s%s %d must be a multiple of 128 and divide %s%s %d", prefix, pairs[k].key, compute, prefix,
-                pairs[k].of_key, pairs[k].of);
+            const char *hint = of_lanes ? NULL : hint_of_length(facts, report, key_length(facts));
+            if (!hint && of_lanes)
+                hint = adv_rule_hint(report, "%s, a multiple of 128 that divides %d", near, pairs[k].of);
+            if (!hint) hint = adv_rule_hint(report, "%s, once %s is a multiple of it", near, pairs[k].of_key);
+            (void)adv_rule_broken(report, pointer, hint,
+                                  "%s%s %d must be a multiple of 128 and divide %s%s %d", prefix,
+                                  pairs[k].key, compute, prefix, pairs[k].of_key, pairs[k].of);
         }
     }
     return any;

@@ -220,6 +220,29 @@ static void every_tile_key_names_its_nearest_legal_values(void **state)
 }
 
 /* Tiles that tokamax ignores, that the axis clamps or that only leave a tail do not stop a plan. */
+/* No block helps a sequence that 128 does not divide, so none is named. */
+static void a_sequence_without_blocks_is_told_the_lengths_that_have_them(void **state)
+{
+    static const char blocks[] =
+        ",\"sa_block_q\":4097,\"sa_block_q_dkv\":4097,\"sa_block_q_dq\":4097,\"sa_block_kv\":4097,"
+        "\"sa_block_kv_dkv\":4097,\"sa_block_kv_dq\":4097";
+    static const char *const configs[] = {"", blocks, ",\"ici_context_parallelism\":2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        char config[512];
+        (void)snprintf(config, sizeof config, "\"max_target_length\":4097%s", configs[i]);
+        (void)decode_case(NULL, config);
+        int told = 0;
+        for (int f = 0; f < err.count; f++) {
+            if (!strstr(err.findings[f].pointer, "_block_")) continue;
+            assert_non_null(strstr(err.findings[f].hint, "max_target_length=4096 or "));
+            told++;
+        }
+        assert_true(told > 0);
+    }
+    assert_int_equal(decode_case(NULL, "\"max_target_length\":4096"), ADV_OK);
+}
+
 static void tiles_that_run_are_not_refused(void **state)
 {
     (void)state;
@@ -285,6 +308,7 @@ int main(void)
         cmocka_unit_test(padding_between_rows_keeps_the_context_of_one_sequence_off_the_host),
         cmocka_unit_test(all_violations_are_reported_at_once),
         cmocka_unit_test(every_tile_key_names_its_nearest_legal_values),
+        cmocka_unit_test(a_sequence_without_blocks_is_told_the_lengths_that_have_them),
         cmocka_unit_test(tiles_that_run_are_not_refused),
         cmocka_unit_test(fractional_batches_are_legal_when_context_shards_fill_up),
         cmocka_unit_test(what_maxtext_only_refuses_today_is_predicted_with_a_warning),

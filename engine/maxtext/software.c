@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/base/text.h"
 #include "engine/maxtext/flags.h"
 
 /* The value of flag `name` among "--name=value"; NULL when it is not given. */
@@ -198,6 +199,19 @@ void adv_software_drop_keys(const struct adv_catalog *catalog, const struct adv_
     config->count = kept;
 }
 
+/* Of a JAX that nobody has asked, the libtpu is that of the request, or the pinned one. */
+static void warn_of_jax(const struct adv_catalog *catalog, const struct adv_software *software,
+                        adv_err *warnings)
+{
+    const struct adv_catalog_releases *releases = adv_catalog_releases(catalog);
+    char hint[ADV_LIMIT_DETAIL] = "give software.libtpu beside it, or a release that is known:";
+    for (int i = 0; i < releases->jax_count; i++)
+        adv_append(hint, sizeof hint, "%s %s", i > 0 ? "," : "", releases->jax[i].release);
+    (void)adv_err_add_rule(warnings, ADV_OK, "jax-not-known", "/software/jax", hint,
+                           "which libtpu JAX %s asks for is not known: the answer is for libtpu %s",
+                           software->jax, software->libtpu);
+}
+
 void adv_software_warn_pair(const struct adv_catalog *catalog, const struct adv_software *software,
                             adv_err *warnings)
 {
@@ -207,6 +221,7 @@ void adv_software_warn_pair(const struct adv_catalog *catalog, const struct adv_
         (void)adv_err_add_rule(warnings, ADV_OK, "libtpu-not-known", "/software/libtpu",
                                "verify the plan with that release",
                                "which flags libtpu %s takes is not known", software->libtpu);
+    if (!asked) warn_of_jax(catalog, software, warnings);
     if (!asked || adv_catalog_release_matches(asked, software->libtpu)) return;
     char hint[ADV_LIMIT_DETAIL];
     (void)snprintf(hint, sizeof hint, "pip install --no-deps 'libtpu==%s'", asked);

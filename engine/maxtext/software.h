@@ -35,9 +35,8 @@ bool adv_software_has_local_tiles(const struct adv_catalog *catalog, const struc
 void adv_software_drop_keys(const struct adv_catalog *catalog, const struct adv_software *software,
                             struct adv_config *config);
 
-/* Warns of a libtpu that this JAX did not ask for ("libtpu-not-asked-for"), and of one whose flags are not
- * known
- * ("libtpu-not-known"). */
+/* Warns of a libtpu that this JAX did not ask for ("libtpu-not-asked-for"), of one whose flags are not known
+ * ("libtpu-not-known"), and of a JAX of which nobody knows what it asks for ("jax-not-known"). */
 void adv_software_warn_pair(const struct adv_catalog *catalog, const struct adv_software *software,
                             adv_err *warnings);
 

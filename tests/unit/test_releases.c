@@ -334,6 +334,24 @@ static void what_is_not_known_of_a_release_is_said(void **state)
     root = answer(ADV_REQUEST_LINT, libtpu);
     assert_non_null(coded(json_object_get(root, "findings"), "libtpu-not-known"));
     json_decref(root);
+    static const struct {
+        const char *jax;
+        bool known;
+    } releases[] = {{"0.4.0", false}, {"99.0", false}, {"0.8.3", true}};
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text,
+                       "{\"config\":{\"base_emb_dim\":4096},\"software\":{\"jax\":\"%s\"}}", releases[i].jax);
+        root = answer(ADV_REQUEST_LINT, text);
+        finding = coded(json_object_get(root, "findings"), "jax-not-known");
+        assert_int_equal(finding == NULL, releases[i].known);
+        if (finding) {
+            assert_non_null(strstr(json_string_value(json_object_get(finding, "detail")),
+                                   adv_catalog_pinned(catalog)->libtpu));
+            assert_non_null(strstr(json_string_value(json_object_get(finding, "hint")), "0.8.3, "));
+        }
+        json_decref(root);
+    }
     static const char wrong[] = "{\"config\":{\"base_emb_dim\":4096},\"software\":{\"libtpu\":\"newest\"}}";
     root = answer(ADV_REQUEST_LINT, wrong);
     assert_true(json_is_false(json_object_get(root, "valid")));

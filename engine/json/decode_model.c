@@ -192,20 +192,35 @@ static adv_code decode_named(const struct adv_catalog *catalog, const char *name
     return ADV_E_INVALID;
 }
 
-/* An object that has nothing but the name of a catalogued model: its writer means that model. */
-static bool refuse_bare_name(const struct adv_catalog *catalog, const json_t *object, const char *at,
-                             adv_err *err)
+/* The catalogued model that an object is named after; NULL: none. */
+static const char *namesake_of(const struct adv_catalog *catalog, const json_t *object)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
     struct adv_model unused;
     adv_err missing = adv_err_empty();
-    if (!name || json_object_size(object) != 1) return false;
-    if (!adv_catalog_model_keys(catalog, name) &&
-        adv_catalog_model(catalog, name, &unused, &missing) != ADV_OK)
-        return false;
-    char hint[ADV_LIMIT_DETAIL];
+    const bool is_known = name && (adv_catalog_model_keys(catalog, name) ||
+                                   adv_catalog_model(catalog, name, &unused, &missing) == ADV_OK);
+    return is_known ? name : NULL;
+}
+
+/* An object that has nothing but the name of a catalogued model, or that and some keys: its writer means that
+ * model, or a variant of it, while the name is a label. `keys` as far as they are known. */
+static bool refuse_label(const struct adv_catalog *catalog, const json_t *object, const char *at,
+                         const char *overrides_at, const struct adv_model_keys *keys, adv_err *err)
+{
+    const char *name = json_is_object(object) ? namesake_of(catalog, object) : NULL;
+    char hint[ADV_LIMIT_DETAIL], given[ADV_LIMIT_DETAIL] = "";
+    if (!name || keys->base_emb_dim >= 0) return false;
+    for (struct adv_json_walk member = {.in = object}; adv_json_next_member(&member);)
+        if (strcmp(member.key, "name") != 0)
+            adv_append(given, sizeof given, "%s%.64s", *given ? ", " : "", member.key);
     (void)snprintf(hint, sizeof hint, "for the catalog's model write \"model\": \"%.80s\"", name);
-    ADV_REFUSE(err, at, hint, "`model` is an object that has a name and no architecture");
+    if (*given)
+        adv_append(hint, sizeof hint, ", and put %s into %s with \"override_model_config\": true", given,
+                   *overrides_at ? overrides_at + 1 : "config");
+    ADV_REFUSE(err, at, hint,
+               "`model` is an object that has a name, which is but a label, and no %sarchitecture",
+               *given ? "whole " : "");
     return true;
 }
 
@@ -248,8 +263,6 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
         code = decode_named(catalog, json_string_value(value), at, &keys, err);
     } else if (json_is_object(value) && json_object_get(value, "hf_config")) {
         code = decode_hf(value, at, &keys, err, warnings);
-    } else if (json_is_object(value) && !has_overrides && refuse_bare_name(catalog, value, at, err)) {
-        code = ADV_E_INVALID;
     } else if (json_is_object(value)) {
         /* Even when a member is wrong: the missing ones are reported too. */
         members_wrong = decode_object(catalog, value, at, &keys, err, warnings) != ADV_OK;
@@ -265,7 +278,8 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
         members_wrong = true;
     adv_err unbuilt = adv_err_empty();
     code = adv_model_build(&keys, at, model, &unbuilt);
-    add_unknown(err, &unbuilt, at, overrides, overrides_at);
+    if (code == ADV_OK || !refuse_label(catalog, value, at, overrides_at, &keys, err))
+        add_unknown(err, &unbuilt, at, overrides, overrides_at);
     return members_wrong ? ADV_E_INVALID : code;
 }
 

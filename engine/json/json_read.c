@@ -161,6 +161,9 @@ static bool refuse_type(const json_t *value, const char *at, const char *member,
     return false;
 }
 
+/* Ranges that begin with the least number that is above 0. */
+static const double above_zero = 1e-6;
+
 /* A number of the wrong kind or outside its range; `member` is whole or not. The hint is what was probably
  * meant: a quoted number without its quotes, the whole numbers around a fraction, the nearest end of the
  * range. */
@@ -183,7 +186,9 @@ static bool refuse_number(const json_t *value, const char *at, const char *membe
         ADV_REFUSE(err, ADV_AT(at, member), hint, "`%s` must be a whole number, not %.15g", member, number);
         return false;
     }
-    (void)snprintf(hint, sizeof hint, "%.15g, the nearest legal value", number < low ? low : high);
+    const double nearest = number < low ? low : high;
+    (void)snprintf(hint, sizeof hint, "%.15g, the nearest legal value", nearest);
+    if (nearest > 0 && nearest < above_zero) (void)snprintf(hint, sizeof hint, "a number above 0, such as 1");
     (void)adv_err_add(err, ADV_E_RANGE, ADV_AT(at, member), hint,
                       "`%s` is %.15g, must be from %.15g to %.15g", member, number, low, high);
     return false;

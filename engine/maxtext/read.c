@@ -35,13 +35,17 @@ struct sink {
     adv_err *err, *warnings;
 };
 
+/* Ranges that begin with the least number that is above 0. */
+static const double above_zero = 1e-6;
+
 static bool in_range(const struct adv_key *key, const struct adv_value *value, const struct sink *sink)
 {
     if (value->kind == ADV_VALUE_NULL) return false;
     if (value->number >= key->low && value->number <= key->high) return true;
     char hint[ADV_LIMIT_NAME];
-    (void)snprintf(hint, sizeof hint, "%.12g, the nearest legal value",
-                   value->number < key->low ? key->low : key->high);
+    const double nearest = value->number < key->low ? key->low : key->high;
+    (void)snprintf(hint, sizeof hint, "%.12g, the nearest legal value", nearest);
+    if (nearest > 0 && nearest < above_zero) (void)snprintf(hint, sizeof hint, "a number above 0, such as 1");
     (void)adv_err_add(sink->err, ADV_E_RANGE, sink->pointer, hint,
                       "%s is %.12g; it must be from %.12g to %.12g", key->name, value->number, key->low,
                       key->high);

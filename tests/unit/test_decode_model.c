@@ -132,6 +132,22 @@ static void dims_that_do_not_go_together_are_refused_with_numbers(void **state)
     assert_true(has_finding(&err, "/model/decoder_block", "gemma3"));
 }
 
+/* A name in an object is a label: whoever changes a key of a catalogued model is told how. */
+static void a_catalogued_name_over_a_few_keys_is_explained_once(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{\"name\": \"llama3.1-8b\", \"base_num_decoder_layers\": 16}"), ADV_E_INVALID);
+    assert_int_equal(err.count, 1);
+    assert_true(has_finding(&err, "/model",
+                            "\"model\": \"llama3.1-8b\", and put base_num_decoder_layers into config"));
+    assert_true(has_finding(&err, "/model", "but a label"));
+    assert_int_equal(decode("{\"name\": \"my-8b\", \"base_num_decoder_layers\": 16}"), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/base_emb_dim", "required"));
+    assert_int_equal(decode("{\"name\": \"llama3.1-8b\", \"base_emb_dim\": 4096}"), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/vocab_size", "required"));
+    assert_int_equal(decode("{\"name\": \"llama3.1-8b\", " DENSE "}"), ADV_OK);
+}
+
 static void experts_without_a_block_name_are_mixtral(void **state)
 {
     (void)state;
@@ -304,6 +320,7 @@ int main(void)
         cmocka_unit_test(an_object_with_a_catalog_name_alone_is_told_how_to_write_it),
         cmocka_unit_test(unknown_members_are_warnings_with_the_nearest_key),
         cmocka_unit_test(dims_that_do_not_go_together_are_refused_with_numbers),
+        cmocka_unit_test(a_catalogued_name_over_a_few_keys_is_explained_once),
         cmocka_unit_test(experts_without_a_block_name_are_mixtral),
         cmocka_unit_test(hf_configs_give_the_catalog_models),
         cmocka_unit_test(hf_configs_come_out_as_maxtexts_own_files),

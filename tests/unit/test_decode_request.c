@@ -104,6 +104,25 @@ static void experts_over_a_model_of_a_dense_block_are_refused_where_they_stand(v
     }
 }
 
+static void what_has_to_be_above_zero_is_not_told_the_least_such_number(void **state)
+{
+    static const struct {
+        const char *batch, *hint;
+    } rows[] = {{"0", "a number above 0, such as 1"},
+                {"-3", "a number above 0, such as 1"},
+                {"2e6", "1000000, the nearest legal value"}};
+    char text[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
+                       "\"config\":{\"max_target_length\":4096,\"per_device_batch_size\":%s}}",
+                       rows[i].batch);
+        assert_int_equal(decode(text), ADV_E_RANGE);
+        assert_string_equal(find(&err, "/config/per_device_batch_size")->hint, rows[i].hint);
+    }
+}
+
 static void old_keys_take_effect_under_their_present_name(void **state)
 {
     (void)state;
@@ -517,6 +536,7 @@ int main(void)
         cmocka_unit_test(wrong_types_and_values_are_errors_with_their_pointer),
         cmocka_unit_test(unknown_keys_warn_with_the_nearest_name_and_fail_when_strict),
         cmocka_unit_test(experts_over_a_model_of_a_dense_block_are_refused_where_they_stand),
+        cmocka_unit_test(what_has_to_be_above_zero_is_not_told_the_least_such_number),
         cmocka_unit_test(old_keys_take_effect_under_their_present_name),
         cmocka_unit_test(old_values_take_effect_under_their_present_name),
         cmocka_unit_test(old_names_of_dimensions_leave_the_given_model_alone),

@@ -1,4 +1,4 @@
-#include "engine/search/remat_space.h"
+#include "engine/search/remat_amounts.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,11 +11,7 @@
  * still offered, and try_plan judges. */
 static const double rounding_frac = 1e-9;
 
-/* The bytes that the device has left at the two peaks that kept tensors are part of. Copies of stacks belong
- * to the second only. */
-struct room {
-    double at_loss, at_backward;
-};
+static const struct adv_remat_room nothing = {0, 0};
 
 /* The solution of one family in the making. */
 struct solve {
@@ -31,15 +27,11 @@ struct solve {
     bool found, bounded; /* a plan was kept; a branch was closed because it cannot win */
     struct adv_places best_at;
     struct adv_estimate *best_estimate;
-    /* P2: what each unit takes of the device where something is on the host; no more than it takes at any
-     * peak; what it takes of a host instead */
-    struct room shared[ADV_REMAT_UNITS];
-    double device_bytes[ADV_REMAT_UNITS], host_bytes[ADV_REMAT_UNITS];
-    int largest_first[ADV_REMAT_UNITS];  /* units by device_bytes */
-    struct room alone_room, shared_room; /* of the device, left by the plan with nothing kept */
-    double host_room;
-    double loss_per_backward; /* most that a unit takes at the loss, for each byte at the backward peak */
-    double kept_limit_bytes;  /* of tensors that are kept at all, on the device or on the host */
+    struct adv_remat_amounts usual, other;   /* the second with the layer input in another place */
+    const struct adv_remat_amounts *amounts; /* those that hold */
+    struct adv_remat_rooms rooms;
+    /* of tensors that are kept at all: on the device; on it and on the host */
+    struct adv_remat_room alone_limit, shared_limit;
 };
 
 static double metric(const struct adv_estimate *estimate)
@@ -107,26 +99,10 @@ static bool try_places(struct solve *solve, const struct adv_places *at, struct 
     return true;
 }
 
-static struct room room_of(const struct solve *solve, const struct adv_estimate *estimate)
+/* What the plan leaves of the device at the peak where that is least. */
+static double spare(const struct solve *solve, const struct adv_estimate *estimate)
 {
-    double room = adv_price_room_bytes(solve->pricer, estimate);
-    return (struct room){room - estimate->loss_peak_bytes, room - estimate->backward_peak_bytes};
-}
-
-static double least(struct room room)
-{
-    return adv_min(room.at_loss, room.at_backward);
-}
-
-static void add_room(struct room *sum, struct room room)
-{
-    sum->at_loss += room.at_loss;
-    sum->at_backward += room.at_backward;
-}
-
-static struct room taken_between(struct room before, struct room after)
-{
-    return (struct room){before.at_loss - after.at_loss, before.at_backward - after.at_backward};
+    return adv_remat_least(adv_remat_room_left(solve->pricer, estimate));
 }
 
 static bool kept(const struct solve *solve, int unit)
@@ -143,7 +119,7 @@ static bool may_go(const struct solve *solve, int unit)
 struct guests {
     int count;
     int units[ADV_REMAT_UNITS];
-    struct room rest[ADV_REMAT_UNITS + 1]; /* what this one and all behind it take of the device */
+    struct adv_remat_room rest[ADV_REMAT_UNITS + 1]; /* what this one and all behind it take of the device */
 };
 
 /* Tensors that wait on their way to the host, and copies made for them, may still be too much: the next ones
@@ -153,10 +129,10 @@ static void add_until_it_fits(struct solve *solve, struct adv_places at, const s
 {
     struct adv_estimate estimate;
     for (int i = from; i < guests->count; i++) {
-        host += solve->host_bytes[guests->units[i]];
-        if (host > solve->host_room) return;
+        host += solve->amounts->host_bytes[guests->units[i]];
+        if (host > solve->rooms.host) return;
         put(solve, guests->units[i], &at, ADV_PLACE_OFFLOAD);
-        if (!try_places(solve, &at, &estimate) || least(room_of(solve, &estimate)) >= 0) return;
+        if (!try_places(solve, &at, &estimate) || spare(solve, &estimate) >= 0) return;
     }
 }
 
@@ -164,21 +140,20 @@ static void add_until_it_fits(struct solve *solve, struct adv_places at, const s
  * device. `left` is what the chosen ones leave of it, `host` what they take there. A set that is enough is
  * not extended: sending more is never faster (P1). */
 static void choose_host(struct solve *solve, struct adv_places *at, const struct guests *guests, int from,
-                        struct room left, double host)
+                        struct adv_remat_room left, double host)
 {
     for (int i = from; i < guests->count && left.at_loss + guests->rest[i].at_loss >= 0 &&
                        left.at_backward + guests->rest[i].at_backward >= 0;
          i++) {
         int unit = guests->units[i];
-        double taken = host + solve->host_bytes[unit];
-        struct room now = {left.at_loss + solve->shared[unit].at_loss,
-                           left.at_backward + solve->shared[unit].at_backward};
-        if (taken > solve->host_room) continue;
+        double taken = host + solve->amounts->host_bytes[unit];
+        const struct adv_remat_room now = adv_remat_sum(left, solve->amounts->shared[unit]);
+        if (taken > solve->rooms.host) continue;
         put(solve, unit, at, ADV_PLACE_OFFLOAD);
         struct adv_estimate estimate;
-        if (least(now) < 0)
+        if (adv_remat_least(now) < 0)
             choose_host(solve, at, guests, i + 1, now, taken);
-        else if (try_places(solve, at, &estimate) && least(room_of(solve, &estimate)) < 0)
+        else if (try_places(solve, at, &estimate) && spare(solve, &estimate) < 0)
             add_until_it_fits(solve, *at, guests, i + 1, taken);
         put(solve, unit, at, ADV_PLACE_DEVICE);
     }
@@ -187,92 +162,104 @@ static void choose_host(struct solve *solve, struct adv_places *at, const struct
 /* All units are decided and the plan in hand does not fit the device: what of it goes to the host? */
 static void relieve(struct solve *solve)
 {
+    const struct adv_remat_amounts *amounts = solve->amounts;
     struct guests guests = {0};
-    struct room all = {0}, staying = {0};
+    struct adv_remat_room all = {0}, staying = {0};
     for (int i = 0; i < solve->space->units_count; i++) {
-        const int unit = solve->largest_first[i];
+        const int unit = amounts->largest_first[i];
         if (!kept(solve, unit)) continue;
         if (may_go(solve, unit))
             guests.units[guests.count++] = unit;
         else
-            add_room(&staying, solve->shared[unit]);
+            staying = adv_remat_sum(staying, amounts->shared[unit]);
     }
     for (int i = guests.count - 1; i >= 0; i--) {
-        add_room(&all, solve->shared[guests.units[i]]);
-        guests.rest[i] =
-            (struct room){all.at_loss * (1 + rounding_frac), all.at_backward * (1 + rounding_frac)};
+        all = adv_remat_sum(all, amounts->shared[guests.units[i]]);
+        guests.rest[i] = adv_remat_times(all, 1 + rounding_frac);
     }
-    add_room(&all, staying);
+    all = adv_remat_sum(all, staying);
     struct adv_places at = solve->at;
-    struct room left = {solve->shared_room.at_loss - all.at_loss,
-                        solve->shared_room.at_backward - all.at_backward};
     /* else it was tried as `fast` */
-    if (all.at_loss > least(solve->alone_room) && !solve->space->device_only)
-        choose_host(solve, &at, &guests, 0, left, 0);
+    if (!adv_remat_is_within(all, solve->rooms.alone) && !solve->space->device_only)
+        choose_host(solve, &at, &guests, 0, adv_remat_difference(solve->rooms.shared, all), 0);
 }
 
-/* P2: all that is kept, on the device and on the host, is no more than the device has room for and what the
+/* P2: all that is kept, on the device and on the host, is no more than the device has room for, and what the
  * host takes off it. */
-static double kept_limit(const struct solve *solve)
+static void limit_kept(struct solve *solve)
 {
-    double worth = 0; /* bytes of the device that one of the host stands for */
+    const struct adv_remat_amounts *amounts = solve->amounts;
+    struct adv_remat_room worth = {0}; /* bytes of the device that one of the host stands for */
     for (int i = 0; i < solve->space->units_count; i++)
-        if (solve->host_bytes[i] > 0) worth = adv_max(worth, solve->device_bytes[i] / solve->host_bytes[i]);
-    const double off_device = worth > 0 && !solve->space->device_only ? solve->host_room * worth : 0;
-    return adv_max(least(solve->alone_room), least(solve->shared_room) + off_device) * (1 + rounding_frac);
+        if (amounts->host_bytes[i] > 0)
+            worth = adv_remat_widest(worth, adv_remat_times(amounts->alone[i], 1 / amounts->host_bytes[i]));
+    struct adv_remat_room off_device = {0};
+    if (worth.at_loss > 0 && !solve->space->device_only)
+        off_device.at_loss = solve->rooms.host * worth.at_loss;
+    if (worth.at_backward > 0 && !solve->space->device_only)
+        off_device.at_backward = solve->rooms.host * worth.at_backward;
+    solve->alone_limit = adv_remat_times(solve->rooms.alone, 1 + rounding_frac);
+    solve->shared_limit = adv_remat_times(adv_remat_sum(solve->rooms.shared, off_device), 1 + rounding_frac);
 }
 
-/* Gives up the undecided units that nothing below can keep: `kept_bytes` of decided ones leave no room for
- * them, or their leader is not kept. False: there are none. */
-static bool give_up(struct solve *solve, int decided, double kept_bytes)
+/* Whether a plan that keeps the unit beside what takes `kept` may fit. */
+static bool may_keep(const struct solve *solve, int unit, struct adv_remat_room kept)
+{
+    const struct adv_remat_room all = adv_remat_sum(kept, solve->amounts->alone[unit]);
+    return adv_remat_is_within(all, solve->alone_limit) || adv_remat_is_within(all, solve->shared_limit);
+}
+
+/* Gives up the undecided units that nothing below can keep: what decided ones take leaves no room for them,
+ * or their leader is not kept. False: there are none. */
+static bool give_up(struct solve *solve, int decided, struct adv_remat_room taken)
 {
     bool given_up = false;
     for (int i = decided; i < solve->space->units_count; i++) {
         const struct adv_remat_unit *unit = &solve->space->units[i];
         const bool led =
             !unit->has_leader || adv_remat_place(solve->at.tensors, unit->leader) == ADV_PLACE_DEVICE;
-        if (!kept(solve, i) || (led && kept_bytes + solve->device_bytes[i] <= solve->kept_limit_bytes))
-            continue;
+        if (!kept(solve, i) || (led && may_keep(solve, i, taken))) continue;
         put(solve, i, &solve->at, ADV_PLACE_REMAT);
         given_up = true;
     }
     return given_up;
 }
 
-static void branch(struct solve *solve, int decided, double kept_bytes, double fast);
+static void branch(struct solve *solve, int decided, struct adv_remat_room taken, double fast);
 
 /* All below a plan of metric `fast`, which wins. */
-static void branch_below(struct solve *solve, int decided, double kept_bytes, double fast)
+static void branch_below(struct solve *solve, int decided, struct adv_remat_room taken, double fast)
 {
     const double before = need(solve, fast);
     solve->reach.closed_below = adv_max(solve->reach.closed_below, fast);
     if (decided == solve->space->units_count)
         relieve(solve);
     else if (!kept(solve, decided))
-        branch(solve, decided + 1, kept_bytes, fast);
+        branch(solve, decided + 1, taken, fast);
     else {
-        branch(solve, decided + 1, kept_bytes + adv_max(solve->device_bytes[decided], 0), fast);
-        if (solve->device_bytes[decided] > 0) { /* what takes no memory stays: P1 */
+        const struct adv_remat_room more = adv_remat_widest(solve->amounts->alone[decided], nothing);
+        branch(solve, decided + 1, adv_remat_sum(taken, more), fast);
+        if (more.at_loss > 0 || more.at_backward > 0) { /* what takes no memory stays: P1 */
             put(solve, decided, &solve->at, ADV_PLACE_REMAT);
-            branch(solve, decided + 1, kept_bytes, -1);
+            branch(solve, decided + 1, taken, -1);
         }
     }
     need_no_more(solve, before);
 }
 
 /* solve->at keeps everything but what was decided or given up; decided units that it keeps take
- * `kept_bytes`. `fast` is its metric, below 0 when not yet priced. */
-static void branch(struct solve *solve, int decided, double kept_bytes, double fast)
+ * `taken`. `fast` is its metric, below 0 when not yet priced. */
+static void branch(struct solve *solve, int decided, struct adv_remat_room taken, double fast)
 {
     const uint64_t before = solve->at.tensors;
-    const bool given_up = give_up(solve, decided, kept_bytes);
+    const bool given_up = give_up(solve, decided, taken);
     struct adv_estimate estimate;
     if (fast < 0 || given_up)
         fast = try_places(solve, &solve->at, &estimate) ? metric(&estimate) : (double)INFINITY;
     if (!wins(solve, fast)) /* P1: nothing below is faster; or this very plan was kept */
         solve->bounded |= fast < (double)INFINITY;
     else
-        branch_below(solve, decided, kept_bytes, fast);
+        branch_below(solve, decided, taken, fast);
     solve->at.tensors = before;
 }
 
@@ -291,12 +278,18 @@ static bool accept(struct solve *solve, const struct adv_places *changed, double
 static void bring_back(struct solve *solve, struct adv_places *at, double limit)
 {
     const struct adv_remat_space *space = solve->space;
-    for (int i = -1; i < space->units_count; i++) { /* -1: the layer input */
-        if (i < 0 && !space->input_may_offload) continue;
-        enum adv_tensor tensor = i < 0 ? ADV_TENSOR_DECODER_LAYER_INPUT : space->units[i].tensor;
-        if (adv_remat_place(at->tensors, tensor) != ADV_PLACE_OFFLOAD) continue;
-        put_tensor(at, tensor, i < 0 ? space->input_stays : ADV_PLACE_DEVICE);
-        if (!accept(solve, at, limit)) put_tensor(at, tensor, ADV_PLACE_OFFLOAD);
+    enum adv_placement inputs[ADV_REMAT_INPUTS];
+    const int count = adv_remat_inputs(space, &solve->family, inputs);
+    for (int i = 0;
+         i < count - 1 && adv_remat_place(at->tensors, ADV_TENSOR_DECODER_LAYER_INPUT) == ADV_PLACE_OFFLOAD;
+         i++) {
+        put_tensor(at, ADV_TENSOR_DECODER_LAYER_INPUT, inputs[i]);
+        if (!accept(solve, at, limit)) put_tensor(at, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_PLACE_OFFLOAD);
+    }
+    for (int i = 0; i < space->units_count; i++) {
+        if (adv_remat_place(at->tensors, space->units[i].tensor) != ADV_PLACE_OFFLOAD) continue;
+        put(solve, i, at, ADV_PLACE_DEVICE);
+        if (!accept(solve, at, limit)) put(solve, i, at, ADV_PLACE_OFFLOAD);
     }
 }
 
@@ -341,97 +334,65 @@ static bool share_last(const struct solve *solve, struct adv_places *at)
     return true;
 }
 
-/* Room that `nothing_kept` leaves for kept tensors. Another schedule goes with tensors on the host: its room
- * is that of the same plan with a name on the host that no tensor bears. */
-static bool measure_room(struct solve *solve, const struct adv_estimate *nothing_kept)
+static uint64_t with_input(uint64_t tensors, enum adv_placement input)
 {
-    const struct adv_pricer *pricer = solve->pricer;
-    double host_limit = nothing_kept->host_limit_bytes_per_host * pricer->memory_frac;
-    struct adv_estimate sharing;
-    struct adv_places trial = solve->at;
-    put_tensor(&trial, ADV_TENSOR_QKV_PROJ, ADV_PLACE_OFFLOAD);
-    solve->alone_room = room_of(solve, nothing_kept);
-    solve->host_room = isnan(host_limit) ? (double)INFINITY : host_limit - nothing_kept->host_bytes_per_host;
-    adv_price_memory(pricer, &solve->family, &trial, &sharing);
-    solve->shared_room = room_of(solve, &sharing);
-    return adv_max(least(solve->shared_room), least(solve->alone_room)) >= 0;
+    return adv_remat_put(tensors, ADV_TENSOR_DECODER_LAYER_INPUT, input);
 }
 
-/* The room beside something on the host: a name there that no tensor bears. */
-static struct room room_beside_host(const struct solve *solve, const struct adv_places *at)
-{
-    struct adv_estimate sharing;
-    struct adv_places trial = *at;
-    put_tensor(&trial, ADV_TENSOR_QKV_PROJ, ADV_PLACE_OFFLOAD);
-    adv_price_memory(solve->pricer, &solve->family, &trial, &sharing);
-    return room_of(solve, &sharing);
-}
-
-/* P2: what each unit takes on the device and, instead, on a host. */
-static bool measure_units(struct solve *solve)
-{
-    const struct adv_remat_unit *units = solve->space->units;
-    int count = solve->space->units_count;
-    struct adv_places trial = {solve->nowhere, solve->at.num_vocab_tiling};
-    struct adv_estimate none, one;
-    struct room shared = {0};
-    for (int i = 0; i < count; i++) {
-        if (units[i].has_leader) put_tensor(&trial, units[i].leader, ADV_PLACE_DEVICE);
-        if ((i == 0 || units[i].has_leader || units[i - 1].has_leader) &&
-            !adv_price_placed(solve->pricer, &solve->family, &trial, &none))
-            return false;
-        if (i == 0 || units[i].has_leader || units[i - 1].has_leader)
-            shared = room_beside_host(solve, &trial);
-        put(solve, i, &trial, ADV_PLACE_DEVICE);
-        if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
-        struct room alone = taken_between(room_of(solve, &none), room_of(solve, &one));
-        if (!solve->space->has_blocks)
-            alone.at_backward = alone.at_loss; /* less is but what waits at the limit */
-        solve->shared[i] = taken_between(shared, room_beside_host(solve, &trial));
-        solve->shared[i].at_backward = adv_max(solve->shared[i].at_backward, alone.at_backward);
-        if (alone.at_backward > 0)
-            solve->loss_per_backward = adv_max(solve->loss_per_backward, alone.at_loss / alone.at_backward);
-        solve->device_bytes[i] = least(alone);
-        put(solve, i, &trial, ADV_PLACE_OFFLOAD);
-        if (!adv_price_placed(solve->pricer, &solve->family, &trial, &one)) return false;
-        solve->host_bytes[i] = one.host_bytes_per_host - none.host_bytes_per_host;
-        put(solve, i, &trial, ADV_PLACE_REMAT);
-        if (units[i].has_leader) put_tensor(&trial, units[i].leader, ADV_PLACE_REMAT);
-        int at = i;
-        while (at > 0 && solve->device_bytes[solve->largest_first[at - 1]] < solve->device_bytes[i]) {
-            solve->largest_first[at] = solve->largest_first[at - 1];
-            at--;
-        }
-        solve->largest_first[at] = i;
-    }
-    return true;
-}
-
-/* The same with the layer input on the host, which it may be where `offload` is set. */
-static uint64_t with_input(const struct solve *solve, uint64_t tensors, bool offload)
-{
-    return offload && solve->space->input_may_offload
-               ? adv_remat_put(tensors, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_PLACE_OFFLOAD)
-               : tensors;
-}
-
-/* The least HBM of the family: nothing kept, the finest tiling (logits only shrink with it), and what waits
- * for or goes with tensors on the host makes one of four the smallest: the layer input there or not, another
- * tensor there or not. When even those are too much, so is everything else (P2). */
-static bool can_fit(struct solve *solve)
+static int finest_tiling(const struct solve *solve)
 {
     const struct adv_remat_space *space = solve->space;
-    for (int way = 0; way < 4; way++) {
-        bool input = way < 2, shares = way % 2 == 1;
-        struct adv_places smallest = {with_input(solve, solve->nowhere, input), solve->at.num_vocab_tiling};
-        struct adv_estimate estimate;
-        if ((input && !space->input_may_offload) || (shares && space->device_only)) continue;
-        for (int t = 0; t < space->tilings_count; t++)
-            if (adv_remat_tiling_divides(&solve->family, space->tilings[t]))
-                smallest.num_vocab_tiling = space->tilings[t];
-        if (shares && !share_last(solve, &smallest)) continue;
-        if (!try_places(solve, &smallest, &estimate)) return false;
-        if (fits(solve, &estimate)) return true;
+    int finest = 1;
+    for (int t = 0; t < space->tilings_count; t++)
+        if (adv_remat_tiling_divides(&solve->family, space->tilings[t])) finest = space->tilings[t];
+    return finest;
+}
+
+static struct adv_remat_measured measured_with(const struct solve *solve, enum adv_placement input,
+                                               int tiling)
+{
+    return (struct adv_remat_measured){solve->space,
+                                       solve->pricer,
+                                       &solve->family,
+                                       with_input(solve->nowhere, input),
+                                       with_input(solve->on_device, input),
+                                       tiling};
+}
+
+/* A plan that is the smallest of the family in one of these ways. */
+struct way {
+    enum adv_placement input;
+    bool lean, shares; /* what makes the backward peak smaller is kept; a tensor is on the host */
+};
+
+/* Whether the plan with the finest tiling fits (logits only shrink with it). False too where it was not
+ * priced: then `priced` is. */
+static bool fits_so(struct solve *solve, struct way way, bool *priced)
+{
+    const struct adv_remat_measured finest = measured_with(solve, way.input, finest_tiling(solve));
+    struct adv_places smallest = {way.lean ? adv_remat_leanest(&finest) : finest.nowhere,
+                                  finest.num_vocab_tiling};
+    struct adv_estimate estimate;
+    if (way.shares && !share_last(solve, &smallest)) return false;
+    *priced = try_places(solve, &smallest, &estimate);
+    return *priced && fits(solve, &estimate);
+}
+
+/* The least HBM of the family: nothing kept, or the leanest set where layers are not scanned and recomputed
+ * early; and what waits for or goes with tensors on the host makes one of these the smallest: the layer input
+ * in each place, another tensor there or not. When even those are too much, so is everything else (P2). */
+static bool can_fit(struct solve *solve)
+{
+    enum adv_placement inputs[ADV_REMAT_INPUTS];
+    const int count = adv_remat_inputs(solve->space, &solve->family, inputs);
+    const int ways = solve->family.family.scan_layers ? 2 : 3;
+    bool priced = true;
+    for (int i = count - 1; i >= 0; i--) {
+        for (int way = 0; way < ways; way++) {
+            if (way == 1 && solve->space->device_only) continue;
+            if (fits_so(solve, (struct way){inputs[i], way == 2, way == 1}, &priced)) return true;
+            if (!priced) return false;
+        }
     }
     return false;
 }
@@ -459,20 +420,79 @@ static bool enter(struct solve *solve, struct adv_estimate *priced)
 }
 
 /* What of a room units can fill: where the backward peak has none left, more at the loss is no use. */
-static struct room useful(const struct solve *solve, struct room room)
+static struct adv_remat_room useful(const struct solve *solve, struct adv_remat_room room)
 {
-    return (struct room){adv_min(room.at_loss, solve->loss_per_backward * room.at_backward),
-                         room.at_backward};
+    const double most = solve->amounts->loss_per_backward;
+    if (!isinf(most)) room.at_loss = adv_min(room.at_loss, most * room.at_backward);
+    return room;
 }
 
-static bool is_within(struct room room, struct room other)
+/* The rooms of the tilings tried: one that gives no more of any cannot help (P3). */
+struct tried {
+    struct adv_remat_room alone, shared;
+};
+
+static bool gives_no_more(const struct solve *solve, const struct tried *tried)
 {
-    return room.at_loss <= other.at_loss && room.at_backward <= other.at_backward;
+    return adv_remat_is_within(useful(solve, solve->rooms.alone), tried->alone) &&
+           adv_remat_is_within(useful(solve, solve->rooms.shared), tried->shared);
 }
 
-static struct room widest(struct room a, struct room b)
+/* Whether units are measured once more with the layer input there. What they take goes by where it stays, not
+ * by its way to the host; but where layers are not scanned it is not to be seen in plans that are far too
+ * large. */
+static bool is_other(const struct solve *solve, enum adv_placement input)
 {
-    return (struct room){adv_max(a.at_loss, b.at_loss), adv_max(a.at_backward, b.at_backward)};
+    if (!solve->family.family.scan_layers) return input == ADV_PLACE_OFFLOAD;
+    return input == ADV_PLACE_DEVICE && solve->space->input_stays == ADV_PLACE_REMAT;
+}
+
+/* False: the budget is spent. */
+static bool measure_units(struct solve *solve, enum adv_placement input, struct adv_remat_measured measured)
+{
+    struct adv_remat_amounts *amounts = is_other(solve, input) ? &solve->other : &solve->usual;
+    if (amounts->known) return true;
+    if (input == ADV_PLACE_OFFLOAD && solve->family.family.scan_layers) {
+        measured.nowhere = solve->nowhere;
+        measured.on_device = solve->on_device;
+    }
+    if (!solve->family.family.scan_layers) measured.num_vocab_tiling = finest_tiling(solve);
+    return adv_remat_measure_units(&measured, amounts);
+}
+
+/* All sets of kept tensors with the layer input in this place and the vocabulary tiled so. False: the budget
+ * is spent. */
+static bool solve_tiling(struct solve *solve, enum adv_placement input, int tiling, struct tried *tried)
+{
+    const struct adv_remat_measured measured = measured_with(solve, input, tiling);
+    struct adv_remat_rooms *rooms = &solve->rooms;
+    struct adv_estimate none;
+    solve->at = (struct adv_places){measured.nowhere, tiling};
+    if (!try_places(solve, &solve->at, &none)) return true;
+    if (!solve->family.family.scan_layers && !measure_units(solve, input, measured)) return false;
+    *rooms = adv_remat_measure_rooms(&measured, solve->amounts, &none);
+    if (adv_max(adv_remat_least(rooms->alone), adv_remat_least(rooms->shared)) < 0 ||
+        gives_no_more(solve, tried))
+        return true;
+    if (!measure_units(solve, input, measured)) return false;
+    tried->alone = adv_remat_widest(tried->alone, useful(solve, rooms->alone));
+    tried->shared = adv_remat_widest(tried->shared, useful(solve, rooms->shared));
+    solve->at.tensors = measured.on_device;
+    limit_kept(solve);
+    branch(solve, 0, nothing, -1);
+    return true;
+}
+
+static bool solve_input(struct solve *solve, enum adv_placement input)
+{
+    const struct adv_remat_space *space = solve->space;
+    struct tried tried = {{-1, -1}, {-1, -1}};
+    solve->amounts = is_other(solve, input) ? &solve->other : &solve->usual;
+    for (int t = 0; t < space->tilings_count; t++)
+        if (adv_remat_tiling_divides(&solve->family, space->tilings[t]) &&
+            !solve_tiling(solve, input, space->tilings[t], &tried))
+            return false;
+    return true;
 }
 
 static enum adv_remat_outcome solve_family(struct solve *solve)
@@ -480,32 +500,14 @@ static enum adv_remat_outcome solve_family(struct solve *solve)
     const struct adv_remat_space *space = solve->space;
     if (space->pinned) return solve_pinned(solve);
     struct adv_estimate priced;
+    enum adv_placement inputs[ADV_REMAT_INPUTS];
+    const int count = adv_remat_inputs(space, &solve->family, inputs);
     if (!enter(solve, &priced)) return ADV_REMAT_SLOWER;
-    if (!can_fit(solve)) return ADV_REMAT_TOO_BIG;
-    bool measured = false;
+    if (!can_fit(solve) && !fits(solve, &priced)) return ADV_REMAT_TOO_BIG;
     solve->reach.closed_below = metric(&priced);
     (void)need(solve, metric(&priced));
-    for (int input = 0; input <= (space->input_may_offload ? 1 : 0) && wins(solve, metric(&priced));
-         input++) {
-        /* rooms of the tilings tried: one that gives no more of any cannot help (P3) */
-        struct room alone = {-1, -1}, shared = {-1, -1};
-        for (int t = 0; t < space->tilings_count; t++) {
-            if (!adv_remat_tiling_divides(&solve->family, space->tilings[t])) continue;
-            struct adv_estimate none;
-            solve->at = (struct adv_places){with_input(solve, solve->nowhere, input != 0), space->tilings[t]};
-            if (!try_places(solve, &solve->at, &none) || !measure_room(solve, &none) ||
-                (is_within(useful(solve, solve->alone_room), alone) &&
-                 is_within(useful(solve, solve->shared_room), shared)))
-                continue;
-            if (!measured && !measure_units(solve)) return out_of_budget(solve);
-            measured = true;
-            alone = widest(alone, useful(solve, solve->alone_room));
-            shared = widest(shared, useful(solve, solve->shared_room));
-            solve->at.tensors = with_input(solve, solve->on_device, input != 0);
-            solve->kept_limit_bytes = kept_limit(solve);
-            branch(solve, 0, 0, -1);
-        }
-    }
+    for (int i = 0; i < count && wins(solve, metric(&priced)); i++)
+        if (!solve_input(solve, inputs[i])) return out_of_budget(solve);
     if (metric(&priced) >= solve->best) solve->bounded = true;
     if (!solve->found) return solve->bounded ? ADV_REMAT_SLOWER : ADV_REMAT_TOO_BIG;
     (void)need(solve, solve->best);
@@ -520,7 +522,8 @@ enum adv_remat_outcome adv_remat_solve_within(const struct adv_remat_space *spac
     const double none = -(double)INFINITY;
     struct solve solve = {.space = space,
                           .pricer = pricer,
-                          .loss_per_backward = 1.0,
+                          .usual = {.loss_per_backward = 1.0},
+                          .other = {.loss_per_backward = 1.0},
                           .family = *plan,
                           .best = cutoff,
                           .needs = none,

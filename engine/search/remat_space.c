@@ -1,4 +1,4 @@
-#include "engine/search/remat_space.h"
+#include "engine/search/remat_amounts.h"
 
 #include <math.h>
 #include <string.h>
@@ -119,7 +119,7 @@ static void fix_pinned(const struct adv_advise_request *request, struct adv_rema
 }
 
 /* In a scan step of many layers the inputs inside it are sums that the recomputation passes on its way: to
- * keep them needs memory and spares next to nothing. */
+ * keep them takes memory at the loss and no time off. */
 enum adv_placement adv_remat_input_stays(const struct adv_model *model)
 {
     for (int i = 0; i < model->layer_kinds_count; i++)
@@ -155,13 +155,26 @@ void adv_remat_set_all(const struct adv_remat_space *space, struct adv_plan *pla
     for (int i = 0; i < ADV_TENSOR_COUNT; i++)
         plan->placements[i] = space->fixed[i] ? space->placements[i] : ADV_PLACE_REMAT;
     for (int i = 0; i < space->units_count; i++) plan->placements[space->units[i].tensor] = placement;
-    adv_remat_set_input(space, plan, false);
+    adv_remat_set_input(space, plan, space->input_stays);
 }
 
-void adv_remat_set_input(const struct adv_remat_space *space, struct adv_plan *plan, bool offload)
+void adv_remat_set_input(const struct adv_remat_space *space, struct adv_plan *plan,
+                         enum adv_placement placement)
 {
     if (space->pinned || space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT]) return;
-    plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] = offload ? ADV_PLACE_OFFLOAD : space->input_stays;
+    plan->placements[ADV_TENSOR_DECODER_LAYER_INPUT] = placement;
+}
+
+int adv_remat_inputs(const struct adv_remat_space *space, const struct adv_plan *plan,
+                     enum adv_placement inputs[ADV_REMAT_INPUTS])
+{
+    const enum adv_tensor input = ADV_TENSOR_DECODER_LAYER_INPUT;
+    int count = 0;
+    inputs[count++] = space->fixed[input] ? space->placements[input] : space->input_stays;
+    if (space->pinned || space->fixed[input]) return count;
+    if (space->input_stays == ADV_PLACE_REMAT && plan->family.scan_layers) inputs[count++] = ADV_PLACE_DEVICE;
+    if (space->input_may_offload) inputs[count++] = ADV_PLACE_OFFLOAD;
+    return count;
 }
 
 void adv_remat_relax(const struct adv_remat_space *space, struct adv_plan *plan)
@@ -227,28 +240,60 @@ void adv_remat_name_policy(const struct adv_remat_space *space, struct adv_plan 
     }
 }
 
+/* What is smaller takes the place of what was found; at the same size what is faster. */
+static bool is_smaller(const struct adv_estimate *a, const struct adv_estimate *b)
+{
+    if (a->hbm_bytes_per_device != b->hbm_bytes_per_device)
+        return a->hbm_bytes_per_device < b->hbm_bytes_per_device;
+    return a->step_time_s < b->step_time_s;
+}
+
+/* The smallest plan with tensors where they are in `trial`, if it is smaller than what was found before. */
+static bool try_smallest(const struct adv_remat_space *space, struct adv_pricer *pricer,
+                         struct adv_plan trial, bool found, struct adv_plan *plan,
+                         struct adv_estimate *estimate)
+{
+    for (int t = 0; t < space->tilings_count; t++) {
+        struct adv_estimate priced;
+        trial.num_vocab_tiling = space->tilings[t];
+        if (!adv_remat_tiling_divides(&trial, trial.num_vocab_tiling) ||
+            !adv_price(pricer, &trial, &priced) || (found && !is_smaller(&priced, estimate)))
+            continue;
+        found = true;
+        *plan = trial;
+        *estimate = priced;
+    }
+    return found;
+}
+
+/* Of a family whose plan was priced last: its open tensors as in the leanest set. */
+static void set_leanest(const struct adv_remat_space *space, struct adv_pricer *pricer, struct adv_plan *plan)
+{
+    const struct adv_plan family = *plan;
+    const uint64_t nowhere = adv_remat_places(plan);
+    uint64_t on_device = nowhere;
+    for (int i = 0; i < space->units_count; i++)
+        on_device = adv_remat_put(on_device, space->units[i].tensor, ADV_PLACE_DEVICE);
+    const struct adv_remat_measured measured = {space,   pricer,    &family,
+                                                nowhere, on_device, space->tilings[0]};
+    const struct adv_places lean = {adv_remat_leanest(&measured), plan->num_vocab_tiling};
+    adv_places_write(&lean, plan);
+}
+
 bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *pricer, struct adv_plan *plan,
                         struct adv_estimate *estimate)
 {
     bool found = false;
     struct adv_plan trial = *plan;
-    for (int input = 0; input <= (space->input_may_offload && !space->pinned ? 1 : 0); input++) {
-        for (int t = 0; t < space->tilings_count; t++) {
-            struct adv_estimate priced;
-            adv_remat_set_all(space, &trial, ADV_PLACE_REMAT);
-            adv_remat_set_input(space, &trial, input != 0);
-            trial.num_vocab_tiling = space->tilings[t];
-            if (!adv_remat_tiling_divides(&trial, trial.num_vocab_tiling) ||
-                !adv_price(pricer, &trial, &priced))
-                continue;
-            bool smaller = !found || priced.hbm_bytes_per_device < estimate->hbm_bytes_per_device ||
-                           (priced.hbm_bytes_per_device == estimate->hbm_bytes_per_device &&
-                            priced.step_time_s < estimate->step_time_s);
-            if (!smaller) continue;
-            found = true;
-            *plan = trial;
-            *estimate = priced;
-        }
+    enum adv_placement inputs[ADV_REMAT_INPUTS];
+    const int count = adv_remat_inputs(space, plan, inputs);
+    for (int i = 0; i < count; i++) {
+        adv_remat_set_all(space, &trial, ADV_PLACE_REMAT);
+        adv_remat_set_input(space, &trial, inputs[i]);
+        found = try_smallest(space, pricer, trial, found, plan, estimate);
+        if (!found || space->pinned || trial.family.scan_layers) continue;
+        set_leanest(space, pricer, &trial);
+        found = try_smallest(space, pricer, trial, found, plan, estimate);
     }
     if (found) adv_remat_name_policy(space, plan);
     return found;

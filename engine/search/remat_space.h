@@ -1,5 +1,5 @@
-/* remat_space.h: what is open inside a family: where each named tensor lives, vocabulary tiling, input
- * offload.
+/* remat_space.h: what is open inside a family: where each named tensor lives, the layer input among them,
+ * and vocabulary tiling.
  *
  * Solved exactly as a constrained choice over single tensors, with adv_estimate_again as the objective and
  * only these properties of it (property tests hold the cost model to them): P1  moving a tensor from remat or
@@ -13,7 +13,10 @@
  * A kept set that is too big for the device is tried with each smallest set of its tensors on the host that
  * makes it fit (P2): larger ones are not faster (P1).
  *
- * remat_space.c says which tensors are open, remat_solve.c decides them.
+ * Layers that are not scanned are recomputed early where a tensor is not kept: there an amount of P2 may be
+ * below 0 at the backward peak, and is then taken for 0.
+ *
+ * remat_space.c says which tensors are open, remat_amounts.c what they take, remat_solve.c decides them.
  */
 #pragma once
 
@@ -37,7 +40,7 @@ struct adv_remat_space {
     enum adv_placement placements[ADV_TENSOR_COUNT]; /* of the fixed ones */
     bool any_fixed;
     bool is_custom;                 /* pinned remat_policy=custom, and no placement with it */
-    bool input_may_offload;         /* decoder_layer_input: device or offload */
+    bool input_may_offload;         /* decoder_layer_input: offload, or where it stays */
     enum adv_placement input_stays; /* adv_remat_input_stays */
     bool has_blocks;  /* scan steps of many layers: kept tensors take less at the backward peak than at the
                          loss */
@@ -59,12 +62,19 @@ void adv_remat_space_order(struct adv_remat_space *space, struct adv_pricer *pri
 void adv_remat_set_all(const struct adv_remat_space *space, struct adv_plan *plan,
                        enum adv_placement placement);
 
-/* The value of decoder_layer_input, under remat_policy=custom, with which least stays on the device and
+/* The value of decoder_layer_input, under remat_policy=custom, with which least is saved on the device and
  * nothing goes to the host. Where a scan step is one layer, device and remat are the same. */
 enum adv_placement adv_remat_input_stays(const struct adv_model *model);
 
 /* The layer input, unless a pin fixes it. */
-void adv_remat_set_input(const struct adv_remat_space *space, struct adv_plan *plan, bool offload);
+void adv_remat_set_input(const struct adv_remat_space *space, struct adv_plan *plan,
+                         enum adv_placement placement);
+
+/* Where the layer input may be in plans of this family, the fastest first: where it stays; on the device for
+ * each layer of a block, whose recomputation that parts; on the host. Returns how many. */
+enum { ADV_REMAT_INPUTS = 3 };
+int adv_remat_inputs(const struct adv_remat_space *space, const struct adv_plan *plan,
+                     enum adv_placement inputs[ADV_REMAT_INPUTS]);
 
 /* Tiles must split the device's tokens evenly. */
 bool adv_remat_tiling_divides(const struct adv_plan *plan, int tiling);

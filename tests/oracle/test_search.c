@@ -82,16 +82,18 @@ static void enumerate_family(struct oracle *oracle, const struct adv_plan *start
 {
     struct family *family = &oracle->families[oracle->count++];
     *family = (struct family){.plan = *start};
+    const bool in_blocks = oracle->fixture->request->model.layers[0].scan_block > 1;
     for (int tiling = 1; tiling <= 16; tiling *= 2) {
         if (oracle->tiling_pinned && tiling != oracle->tiling_pinned) continue;
         if (tiling > 1 && fmod(adv_plan_tokens(start), tiling) != 0) continue;
-        for (int combination = 0; combination < 2 * COMBINATIONS; combination++) {
+        for (int combination = 0; combination < 3 * COMBINATIONS; combination++) {
+            const enum adv_placement input = (enum adv_placement)(combination / COMBINATIONS);
+            if (input == ADV_PLACE_DEVICE && !in_blocks) continue; /* is where it stays */
             struct adv_plan plan = *start;
             plan.policy = ADV_POLICY_CUSTOM;
             adv_policy_placements(ADV_POLICY_FULL, plan.placements);
             plan.num_vocab_tiling = tiling;
-            if (combination >= COMBINATIONS)
-                plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+            plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = input;
             bool honours_pins = true;
             for (int t = 0, digits = combination % COMBINATIONS; t < TENSORS; t++, digits /= 3) {
                 plan.placements[tensors[t]] = (enum adv_placement)(digits % 3);

@@ -69,12 +69,19 @@ static bool solve_within(struct looking *looking, double memory_frac, struct adv
            !adv_rank_fits(&found->estimate, run->pricer.memory_frac);
 }
 
-/* The family's fastest plan that a search finds which asks for the probability that the plan has: with less
- * memory than all there may be another one. False: none beats the mark and is less sure to fit than is asked
- * for. */
-static bool find(struct looking *looking, struct adv_candidate *found)
+/* The most that a search may ask for, in hundredths, which fills all of the memory. */
+static double full_probability(const struct looking *looking)
 {
-    if (!solve_within(looking, 1, found)) return false;
+    const struct adv_constants *constants = looking->pricer->constants;
+    const struct adv_fit_curve curve = adv_fit_curve(constants, constants->memory_log_sd);
+    return floor(adv_fit_probability(&curve, 1.0, 1.0) * 100) / 100;
+}
+
+/* A search that asks for the probability that a plan has may come to another one: it has less memory, and
+ * what waits near the limit is counted as if it did not. False: no plan beats the mark and is what a search
+ * finds that asks for its probability. */
+static bool settle(struct looking *looking, struct adv_candidate *found)
+{
     for (int round = 0; round < ROUNDS; round++) {
         const double time_s = found->estimate.step_time_s, probability = probability_of(found);
         if (!solve_within(looking, adv_run_limit_frac(looking->run, probability), found)) return false;
@@ -83,16 +90,32 @@ static bool find(struct looking *looking, struct adv_candidate *found)
     return false;
 }
 
+/* The family's fastest plan in all of the memory, and the probability that ranks it; or one that is surer and
+ * hardly slower. False: none beats the mark and is less sure to fit than is asked for. */
+static bool find(struct looking *looking, struct adv_candidate *found, double *probability)
+{
+    if (!solve_within(looking, 1, found) || looking->pricer->spent) return false;
+    struct adv_candidate surer = *found;
+    const double worth_s = (1 + ADV_WORTH_TELLING_FRAC) * found->estimate.step_time_s;
+    *probability = full_probability(looking);
+    if (!settle(looking, &surer) || looking->pricer->spent || surer.estimate.step_time_s > worth_s)
+        return looking->code == ADV_OK;
+    *found = surer;
+    *probability = probability_of(found);
+    return true;
+}
+
 /* Takes the plan of such a family. False: no further one can be looked at. */
 static bool solve(struct looking *looking, const struct adv_plan *family, bool offloads)
 {
     struct adv_search_result *result = looking->run->result;
     struct adv_candidate found = {.plan = *family};
+    double probability = 0.0;
     found.plan.optimizer_host_offload = offloads;
-    if (find(looking, &found) && !looking->pricer->spent) {
+    if (find(looking, &found, &probability)) {
         looking->mark = mark_of(&found.estimate);
         result->unsure = found;
-        result->unsure_probability = probability_of(&found);
+        result->unsure_probability = probability;
         result->has_unsure = true;
     }
     return looking->code == ADV_OK && !looking->pricer->spent;

@@ -105,6 +105,7 @@ test('a killed backend costs nothing: the next request gets a new connection', a
     sql('postgres', 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = \'fault_backend\'');
     await sleep(50);
   }
+  await until('the runs are read', async () => (await daemon.fetch('/v1/runs')).status === 200, 5000); // the last kill
   assert.equal((await (await daemon.fetch('/v1/runs')).json()).runs.length, 4);
   await daemon.stop();
 });

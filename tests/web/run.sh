@@ -36,6 +36,7 @@ trap finish EXIT
 
 # Starts a daemon on a free port and sets ORIGIN; $1 is the database's URL, "" for none.
 serve() {
+    : > "$scratch/daemon" # the loop below may read it before the program starts
     TPU_ADVISOR_DATABASE_URL=$1 "$program" serve --listen 127.0.0.1:0 > "$scratch/daemon" 2>&1 &
     local daemon=$!
     daemons="$daemons $daemon"

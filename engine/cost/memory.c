@@ -222,8 +222,8 @@ static void list(const struct adv_heap *heap, struct adv_ledger *ledger, enum ad
 static double update_peak(const struct adv_cost *cost, const struct adv_state *state,
                           struct adv_ledger *ledger)
 {
-    enum { GRADIENTS, LOGITS, HEAD, PARTS };
-    static const char *const names[PARTS] = {"gradients", "logits", "head_weights"};
+    enum { GRADIENTS, LOGITS, HEAD, ONE_HOT, PARTS };
+    static const char *const names[PARTS] = {"gradients", "logits", "head_weights", "one_hot"};
     const struct adv_plan *plan = cost->plan;
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
@@ -232,7 +232,10 @@ static double update_peak(const struct adv_cost *cost, const struct adv_state *s
     const double bytes[PARTS] = {
         [GRADIENTS] = state->gradients,
         [LOGITS] = plan->num_vocab_tiling == 1 ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
-        [HEAD] = adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp};
+        [HEAD] = adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp,
+        [ONE_HOT] = adv_plan_one_hot_is_whole(plan)
+                        ? tokens * vocab * cost->weight_shards / (cost->tp * cost->stages)
+                        : 0.0};
     if (plan->parameter_host_offload) part(ledger, "weights", state->weights, ADV_AT_UPDATE);
     if (plan->optimizer_host_offload) part(ledger, "optimizer_state", state->moments, ADV_AT_UPDATE);
     list(&heap, ledger, ADV_AT_UPDATE, names, bytes, PARTS);

@@ -114,6 +114,14 @@ void adv_choices_attend(const struct adv_advise_request *request, const struct a
         plan->family.use_fused_bwd = given->family.use_fused_bwd;
 }
 
+void adv_choices_embed(const struct adv_advise_request *request, const struct adv_plan *base,
+                       struct adv_plan *plan)
+{
+    plan->family.use_iota_embed = base->family.use_iota_embed;
+    if (adv_plan_one_hot_is_whole(plan) && !adv_request_pins(request, ADV_NAME_USE_IOTA_EMBED))
+        plan->family.use_iota_embed = false;
+}
+
 signed char adv_choices_scheduling(const struct adv_plan *plan, uint64_t places)
 {
     const bool offloads =

@@ -18,6 +18,10 @@ void adv_choices_apply(const struct adv_advise_request *request, struct adv_plan
 void adv_choices_attend(const struct adv_advise_request *request, const struct adv_plan *base,
                         struct adv_plan *plan);
 
+/* Tokens are looked up where a pipeline would build the one-hot of all shards. */
+void adv_choices_embed(const struct adv_advise_request *request, const struct adv_plan *base,
+                       struct adv_plan *plan);
+
 /* Keys whose other value may be priced faster for a model, chip and sequence: embedding by one-hot matmul or
  * gather, fused or split backward attention, partial query gradients. Sets the other value of key `which`;
  * false where a pin or another key decides. Both values are priced before a search (run.c). */

@@ -30,6 +30,7 @@ void adv_space_write_mesh(const struct adv_space *space, const struct adv_family
     plan->family.layers_per_stage = family->layers_per_stage;
     plan->family.cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
     adv_choices_attend(space->request, &space->base, plan);
+    adv_choices_embed(space->request, &space->base, plan);
     if (adv_plan_keeps_order(plan, &space->request->model)) plan->family.cp_load_balance = false;
     plan->family.allow_split_physical_axes = plan->family.allow_split_physical_axes || family->split_axes;
     plan->family.two_stage_gather = family->two_stage_gather;

@@ -142,3 +142,11 @@ const struct adv_layer *adv_plan_uncountable(const struct adv_plan *plan, const 
         if (tokens * model->layers[i].experts_per_token > ADV_PLAN_ROWS_MAX) return &model->layers[i];
     return NULL;
 }
+
+bool adv_plan_one_hot_is_whole(const struct adv_plan *plan)
+{
+    const int stages = adv_plan_degree(plan, ADV_AXIS_STAGE);
+    const int shards = adv_plan_degree(plan, ADV_AXIS_FSDP) * adv_plan_degree(plan, ADV_AXIS_FSDP_TRANSPOSE);
+    return plan->family.use_iota_embed && stages > 1 && shards > 1 &&
+           plan->family.pipeline_microbatches > stages;
+}

@@ -325,6 +325,10 @@ bool adv_plan_context_is_strided(const struct adv_plan *plan, const struct adv_m
 /* How many devices share one copy of the weights: attention and dense feed-forward, and routed experts. */
 int adv_plan_weight_shards(const struct adv_plan *plan);
 int adv_plan_expert_shards(const struct adv_plan *plan);
+/* Whether the one-hot of an embedding by matmul is built for the sequences of all fsdp shards on each device:
+ * in pipelines of more microbatches than stages (compiled with MaxText 0.2.5: pred[512,2048,151936] where a
+ * device has 8 sequences). */
+bool adv_plan_one_hot_is_whole(const struct adv_plan *plan);
 
 /* How many devices the sequences of a microstep are shared out to. */
 int adv_plan_batch_shards(const struct adv_plan *plan);

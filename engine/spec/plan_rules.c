@@ -433,6 +433,7 @@ static const struct {
     {"pipeline-positions", ILLEGAL, MESH, adv_rule_pipeline_positions},
     {"pipeline", ILLEGAL, MESH, adv_rule_pipeline_microbatches},
     {"pipeline", ILLEGAL, BATCH, adv_rule_pipeline_batch},
+    {"pipeline-one-hot", REFUSED, MESH, adv_rule_pipeline_one_hot},
     {"context-load-balance", ILLEGAL, MESH, adv_rule_load_balance},
     {"linear-context", ILLEGAL, MESH, adv_rule_linear_context},
     {"compressed-context", ILLEGAL, MESH, adv_rule_compressed_context},

@@ -107,3 +107,14 @@ bool adv_rule_pipeline_batch(const struct adv_rule_facts *facts, struct adv_rule
                                plan->family.gradient_accumulation_steps,
                            microbatches(plan), facts->batch_shards);
 }
+
+bool adv_rule_pipeline_one_hot(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!adv_plan_one_hot_is_whole(facts->plan)) return false;
+    return adv_rule_broken(
+        report, "/config/use_iota_embed",
+        adv_rule_hint(report, "set it to false, or num_pipeline_microbatches to %d", facts->stage),
+        "with %d microbatches in %d stages each device builds the one-hot of the "
+        "embedding for all %d fsdp shards",
+        microbatches(facts->plan), facts->stage, facts->fsdp * facts->fsdp_transpose);
+}

@@ -206,6 +206,30 @@ static void all_experts_arrive_where_the_rules_know_no_expert_dimension(void **s
     }
 }
 
+/* mixtral-8x22b on v6e, 2 stages and 64 fsdp shards: pred[512,16384,32768] has 275 GB in a compiled step. */
+static void a_pipeline_of_many_microbatches_builds_the_one_hot_of_all_shards(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("mixtral-8x22b", "v6e", 8, 16, 1);
+    b->plan.family.seq_len = 16384;
+    b->plan.family.per_device_batch_size = 8;
+    b->plan.family.use_iota_embed = true;
+    b->plan.family.allow_split_physical_axes = true;
+    bench_axes(b, ADV_AXIS_STAGE, 2);
+    b->plan.family.layers_per_stage = 28;
+    b->plan.family.pipeline_microbatches = 16;
+    (void)bench_estimate(b);
+    assert_close(part_at(b, ADV_AT_UPDATE, "one_hot"), 512.0 * 16384 * 32768, 1e-12);
+    assert_string_equal(adv_plan_broken_rule(&b->plan, &b->model, &b->cluster), "pipeline-one-hot");
+    for (int i = 0; i < 2; i++) {
+        b->plan.family.use_iota_embed = i == 0;
+        b->plan.family.pipeline_microbatches = i == 0 ? 2 : 16;
+        (void)bench_estimate(b);
+        assert_close(part_at(b, ADV_AT_UPDATE, "one_hot"), 0.0, 0.0);
+        assert_null(adv_plan_broken_rule(&b->plan, &b->model, &b->cluster));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +242,7 @@ int main(void)
         cmocka_unit_test(bytes_of_steps_that_are_seldom_compiled_are_less_certain),
         cmocka_unit_test(sums_of_microbatches_fill_whole_tiles_where_shards_are_narrow),
         cmocka_unit_test(all_experts_arrive_where_the_rules_know_no_expert_dimension),
+        cmocka_unit_test(a_pipeline_of_many_microbatches_builds_the_one_hot_of_all_shards),
     };
     return run_group(tests);
 }

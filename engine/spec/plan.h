@@ -89,8 +89,8 @@ const char *adv_placement_name(enum adv_placement placement); /* "remat" "device
 enum adv_policy { ADV_POLICY_TABLE(ADV_POLICY_ENUM) ADV_POLICY_COUNT };
 #undef ADV_POLICY_ENUM
 const char *adv_policy_name(enum adv_policy policy);
-/* Placement of each tensor under a preset (CUSTOM: all REMAT). decoder_layer_input is DEVICE in every preset.
- */
+/* Placement of each tensor under a preset. CUSTOM: MaxText's defaults of the tensor keys, decoder_layer_input
+ * on the device and all others REMAT. */
 void adv_policy_placements(enum adv_policy policy, enum adv_placement placements[ADV_TENSOR_COUNT]);
 
 enum adv_format { ADV_FORMAT_F32, ADV_FORMAT_BF16, ADV_FORMAT_FP8, ADV_FORMAT_INT8 };

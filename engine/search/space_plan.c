@@ -30,7 +30,6 @@ void adv_space_write_mesh(const struct adv_space *space, const struct adv_family
     plan->family.layers_per_stage = family->layers_per_stage;
     plan->family.cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
     adv_choices_attend(space->request, &space->base, plan);
-    adv_choices_embed(space->request, &space->base, plan);
     if (adv_plan_keeps_order(plan, &space->request->model)) plan->family.cp_load_balance = false;
     plan->family.allow_split_physical_axes = plan->family.allow_split_physical_axes || family->split_axes;
     plan->family.two_stage_gather = family->two_stage_gather;
@@ -61,6 +60,7 @@ void adv_space_write_batch(const struct adv_space *space, const struct adv_famil
     plan->family.per_device_batch_size = family->per_device_batch_size;
     plan->family.gradient_accumulation_steps = family->gradient_accumulation_steps;
     plan->family.quantization = (enum adv_quantization)family->quantization;
+    adv_choices_embed(space->request, &space->base, plan);
     /* fp8_full needs it; int8 lands on more matmuls */
     plan->family.use_qwix = space->base.family.use_qwix || plan->family.quantization != ADV_QUANT_NONE;
     plan->family.use_ring_of_experts = family->ring_of_experts;

@@ -118,3 +118,19 @@ bool adv_rule_pipeline_one_hot(const struct adv_rule_facts *facts, struct adv_ru
         "embedding for all %d fsdp shards",
         microbatches(facts->plan), facts->stage, facts->fsdp * facts->fsdp_transpose);
 }
+
+/* Of five such steps that were compiled two hold the gradient of the embedding for all shards, twice; of
+ * those with as many microbatches as stages, and of dense models, none does. */
+bool adv_rule_pipeline_routed_shards(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    const int shards = facts->fsdp * facts->fsdp_transpose;
+    if (!facts->has_experts || facts->stage == 1 || shards == 1 || microbatches(plan) <= facts->stage)
+        return false;
+    const double bytes = 4.0 * adv_plan_tokens(plan) * shards * (double)facts->model->emb_dim;
+    return adv_rule_broken(report, "/config/num_pipeline_microbatches",
+                           adv_rule_hint(report, "use %d, or verify the plan", facts->stage),
+                           "with experts and %d microbatches in %d stages XLA may hold the gradient of the "
+                           "embedding of all %d fsdp shards on each device: %.3g GB that are not counted",
+                           microbatches(plan), facts->stage, shards, bytes / 1e9);
+}

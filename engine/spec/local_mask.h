@@ -2,7 +2,7 @@
  *
  * The mask of a window or of chunks is cut into tiles of queries x keys. Tiles of which all pairs are seen,
  * or none, need no mask; tokamax's kernel is handed each other content once, as `partial_mask_blocks`, an
- * array that MaxText 0.2.5 shards over the context axis (_process_mask of tokamax 0.2, attention_op.py of
+ * array that MaxText 0.2.5 shards over the context axis (_process_mask of tokamax 0.0.17, attention_op.py of
  * MaxText).
  */
 #pragma once

@@ -177,7 +177,7 @@ int adv_plan_odd_masks(const struct adv_plan *plan, const struct adv_layer *laye
 bool adv_plan_masks_divide(const struct adv_plan *plan, const struct adv_model *model)
 {
     const int64_t queries = plan->family.seq_len / adv_plan_degree(plan, ADV_AXIS_CONTEXT);
-    const int block = (int)adv_min_i(512, queries);
+    const int block = (int)adv_min_i(512, queries); /* base.yml's; a smaller square has as many contents */
     for (int i = 0; i < model->layer_kinds_count; i++)
         if (adv_plan_shards_masks(plan, &model->layers[i]) &&
             adv_plan_odd_masks(plan, &model->layers[i], block, block) > 0)

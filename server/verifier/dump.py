@@ -55,7 +55,10 @@ def holds_step(folder):
 
 
 def buffers(folder):
-    """Buffers of HBM: {allocation, size, offset, shape, values[], kind: argument|output|constant|temporary}.
+    """Buffers of HBM: {allocation, size, offset, shape, values[], kind: argument|output|constant|temporary|local|other}.
+
+    Local ones belong to computations that are called. Those of a step run on the host (they make the stacks there), so
+    these buffers take no HBM, though XLA's report adds them up with the others.
 
     Values with one allocation and one offset that never live together share a row per value.
     """
@@ -68,7 +71,7 @@ def buffers(folder):
             color = found.group(1) if found else "0"
             kind = ("argument" if "parameter" in text else "constant" if "constant" in text
                     else "temporary" if "preallocated-temp" in text else "output" if "maybe-live-out" in text
-                    else "other")
+                    else "local" if "thread-local" in text else "other")
             allocation, total = int(m.group(1)), int(m.group(2))
         elif m := re.match(r" value: <\d+ (\S+?)(\{[\d,]*\})?(?: \(phi\))? @(\d+)> \(size=(\d+),offset=(\d+)\): (.*)", line):
             rows.append({"allocation": allocation, "allocation_bytes": total, "kind": kind, "color": color,
@@ -172,17 +175,20 @@ def summary(folder):
     """What a row keeps of a dump: bytes by space, the temporary heap, the peak of each moment, buffers at the peak."""
     spaces = space_bytes(folder)
     rows = [r for r in buffers(folder) if r["color"] == "0"]
+    totals = {}
+    for r in rows:
+        totals.setdefault(r["kind"], {})[r["allocation"]] = r["allocation_bytes"]
+    by_kind = {kind: sum(v.values()) for kind, v in totals.items()}
+    if "hbm" in spaces:
+        spaces["hbm"] -= by_kind.get("local", 0)
     order, ranges, peak = schedule(folder)
     if not rows or not order:
         return {"spaces": spaces}
     names, sizes = program(folder), {}
-    totals = {}
     for r in rows:
         value = r["value"].split("{")[0]
         r["op"] = names.get(value, "").replace("jit(train_step)/", "")
         sizes[value] = max(r["size"], sizes.get(value, 0))
-        totals.setdefault(r["kind"], {})[r["allocation"]] = r["allocation_bytes"]
-    by_kind = {kind: sum(v.values()) for kind, v in totals.items()}
     always = by_kind.get("argument", 0)
     live = _intervals(rows, ranges)
     deltas = [0] * (len(order) + 2)

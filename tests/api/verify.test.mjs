@@ -212,6 +212,19 @@ test('a compiled program that holds no step proves nothing', { skip: !hasPython 
     assert.equal(judged(dumped(updates + work), 'finished').verdict, 'compiles', work);
 });
 
+test('buffers of a computation that runs on the host take no HBM', { skip: !hasPython && 'there is no python3' }, () => {
+  const work = line('dot', 'jvp(decoder)/dot_general');
+  const found = judged({ ...dumped(work), 'module_0000.jit_train_step.after_optimizations-buffer-assignment.txt': [
+    'allocation 0: size 1981560480, page 0, thread-local:',
+    ' value: <1 pad.1 @0> (size=1981560480,offset=0): bf16[16,4,40,8192,128]{4,3,2,1,0}',
+    'allocation 1: size 1000000000, page 0, preallocated-temp:',
+    ' value: <2 dot.1 @0> (size=1000000000,offset=0): bf16[8]{0}',
+    'allocation 2: size 700, color 6, page 0, thread-local:',
+    ' value: <3 copy.1 @0> (size=700,offset=0): s32[8]{0:S(6)}', ''].join('\n') }, 'assigned');
+  assert.equal(found.verdict, 'compiles');
+  assert.equal(found.compiled_hbm_bytes_per_device, 2000000000);
+});
+
 test('the keys that MaxText refuses, or misses, are named', { skip: !hasPython && 'there is no python3' }, () => {
   const known = ['hf_access_token', 'tokenizer_path', 'use_indexer'];
   const refusal = "ValidationError: 1 validation error for MaxTextConfig\n  Value error, Engram requires both 'hf_access_token' and 'tokenizer_path' to load the Hugging Face tokenizer.";

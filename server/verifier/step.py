@@ -6,6 +6,7 @@ the buffer assignment: the verdict on memory is known then, and the code generat
 libtpu does not know, or refuses on the chip, is left out, named, and the step tried again.
 """
 import ctypes
+import errno
 import glob
 import json
 import os
@@ -21,6 +22,8 @@ FIXED = {"steps": 3, "dataset_type": "synthetic", "enable_checkpointing": False,
 # Files and services of a real run. None changes a shape.
 OF_THE_RUN = {"tokenizer_path", "tokenizer_type", "hf_path", "dataset_path", "profiler", "hf_access_token"}
 PR_SET_PDEATHSIG = 1
+OF_THE_MACHINE = {errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
+SHORT = 3  # exit status of a child for which the machine had no room
 NO_STEP = "the compiled program holds no training step: nothing that the model computes reaches the loss"
 
 
@@ -122,6 +125,8 @@ def child(args, flags, folder):
     except BaseException as error:  # the row says what it was
         with open(os.path.join(folder, "refusal"), "w", encoding="utf-8") as out:
             out.write(f"{type(error).__name__}: {error}"[:6000])
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in OF_THE_MACHINE):
+            status = SHORT
     finally:
         os._exit(status)
 
@@ -137,7 +142,7 @@ class Job:
     def start(self):
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
-        self.last, self.steady = None, 0
+        self.last, self.steady, self.fault = None, 0, ""
         self.pid = os.fork()
         if self.pid == 0:
             child(self.args, self.flags, self.folder)
@@ -165,6 +170,10 @@ class Job:
         """None while it runs, else how it ended: assigned, finished, refused, timeout."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if pid:
+            if os.WIFSIGNALED(status):
+                self.fault = f"the compile was ended by signal {os.WTERMSIG(status)}"
+            elif os.WEXITSTATUS(status) == SHORT:
+                self.fault = "this machine had no room for the compile"
             return "finished" if status == 0 else "refused"
         if time.time() - self.began > self.timeout_s:
             self.stop()
@@ -222,7 +231,8 @@ class Job:
             return {}
 
     def row(self, end):
-        """What a row keeps of how it ended. A verdict that is no word on the plan (timeout, no_step) has no bytes."""
+        """What a row keeps of how it ended. A verdict that is no word on the plan (timeout, died, no_step) has no
+        bytes. Only what MaxText or XLA said themselves is a refusal: a child that was killed has said nothing."""
         text = self.text()
         oom = (re.search(r"required for HLO temporaries \(([\d.]+)([GM])\) exceeds available HBM \(([\d.]+)G\)", text)
                or re.search(r"Used ([\d.]+)([GM]) of ([\d.]+)G hbm", text))
@@ -237,6 +247,9 @@ class Job:
             compiled.update(verdict="no_step", text=self.why_no_step())
         elif end in ("assigned", "finished") and found["spaces"].get("hbm"):
             compiled.update(verdict="fits", need_bytes_per_device=found["spaces"]["hbm"])
+        elif self.fault or end in ("assigned", "finished"):
+            fault = self.fault or "XLA left no report of the program's memory"
+            compiled.update(verdict="died", text=f"{fault}: {text[-1400:]}".strip().rstrip(":"))
         else:
             compiled.update(verdict="timeout" if end == "timeout" else "refused", text=text[-1500:])
         if "need_bytes_per_device" in compiled:

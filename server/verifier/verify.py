@@ -73,7 +73,7 @@ def judge(job, end, unknown_keys, known=()):
         why.append("XLA needs more than the device has")
     elif row["verdict"] == "timeout":
         why.append(f"not compiled within {job.timeout_s} s")
-    elif row["verdict"] in ("refused", "no_step"):
+    elif row["verdict"] in ("refused", "died", "no_step"):
         why.append(reason(row["text"]))
     return {"verdict": verdict, "compiled_hbm_bytes_per_device": row.get("need_bytes_per_device"),
             "compiled_host_bytes_per_device": row.get("host_bytes_per_device"),

@@ -173,19 +173,31 @@ print(json.dumps(dump.moments([n for n, _, _ in rows], {n: op for n, op, _ in ro
   }
 });
 
-// How verify.py judges a compile that left these files in its folder.
-const judged = (files, end, known = []) => {
+// How verify.py judges a compile that left these files in its folder. `child`: Python that stands in for it.
+const judged = (files, end, known = [], child = '') => {
   const { folder, remove } = scratchFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const { stdout, stderr } = spawnSync('python3', ['-B', '-c', `
-import json, sys
+import errno, json, os, signal, sys, time, types
 sys.path.insert(0, "server/verifier")
 import step, verify
+folder, end, known, train = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4]
 job = object.__new__(step.Job)
-job.folder, job.timeout_s, job.began, job.left_out, job.disabled = sys.argv[1], 1, 0, [], []
-job.last, job.steady = None, 0
-print(json.dumps(verify.judge(job, sys.argv[2], [], json.loads(sys.argv[3]))))`,
-  folder, end, JSON.stringify(known)], { cwd: root, encoding: 'utf8' });
+job.folder, job.timeout_s, job.began, job.left_out, job.disabled = folder, 1, 0, [], []
+job.last, job.steady, job.fault = None, 0, ""
+if train:
+    def main(_):
+        exec(train)
+    names = ["maxtext", "maxtext.trainers", "maxtext.trainers.pre_train", "maxtext.trainers.pre_train.train_compile"]
+    sys.modules.update({name: types.ModuleType(name) for name in names})
+    sys.modules["maxtext"].__file__ = train_file = "/maxtext/__init__.py"
+    it = sys.modules[names[2]].train_compile = sys.modules[names[3]]
+    it.__file__, it.main, it.pyconfig = train_file, main, types.SimpleNamespace(initialize=None)
+    job = step.Job([], [], folder + "/job", 60, False)
+    while not (end := job.poll()):
+        time.sleep(0.01)
+print(json.dumps(verify.judge(job, end, [], known)))`,
+  folder, end, JSON.stringify(known), child], { cwd: root, encoding: 'utf8' });
   remove();
   assert.equal(stderr, '');
   return JSON.parse(stdout);
@@ -223,6 +235,17 @@ test('buffers of a computation that runs on the host take no HBM', { skip: !hasP
     ' value: <3 copy.1 @0> (size=700,offset=0): s32[8]{0:S(6)}', ''].join('\n') }, 'assigned');
   assert.equal(found.verdict, 'compiles');
   assert.equal(found.compiled_hbm_bytes_per_device, 2000000000);
+});
+
+test('a compile that the machine ends, or of which XLA leaves nothing, is no word on the plan', { skip: !hasPython && 'there is no python3' }, () => {
+  const how = (child) => { const { verdict, reason } = judged({}, '', [], child); return [verdict, reason]; };
+  assert.deepEqual(how('print("Jitting...", flush=True); os.kill(os.getpid(), signal.SIGKILL)'), ['failed', 'the compile was ended by signal 9: Jitting...']);
+  assert.deepEqual(how('raise OSError(errno.ENOSPC, "No space left on device")'),
+    ['failed', 'this machine had no room for the compile: OSError: [Errno 28] No space left on device']);
+  assert.deepEqual(how('raise MemoryError()'), ['failed', 'this machine had no room for the compile: MemoryError']);
+  assert.deepEqual(how('pass'), ['failed', "XLA left no report of the program's memory"]);
+  assert.deepEqual(how('raise ValueError("mesh of 3")'), ['refused', 'ValueError: mesh of 3']);
+  assert.deepEqual(how('raise OSError("no such tokenizer")'), ['refused', 'OSError: no such tokenizer']);
 });
 
 test('the keys that MaxText refuses, or misses, are named', { skip: !hasPython && 'there is no python3' }, () => {

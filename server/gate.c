@@ -178,8 +178,9 @@ static void fail_compile(const struct adv_verification_word *word, struct adv_ga
     verdict->unknown_count += !word->known;
     if (!word->known)
         FAIL(verdict, code,
-             "the compiler has not been asked about the candidate: POST /v1/runs/{id}/verifications, and "
-             "check again");
+             "the compiler of %.100s has not been asked about the candidate: POST "
+             "/v1/runs/{id}/verifications, and check again",
+             word->versions);
     else if (strcmp(word->verdict, "compiles") != 0)
         FAIL(verdict, code, "the compiler's verdict on the candidate is %.16s (%.100s)", word->verdict,
              word->versions);

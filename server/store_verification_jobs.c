@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/compiler.h"
 #include "server/store_verifications.h"
 
 #define TAKE_TRIES 16 /* of a verifier whose every choice another takes first, before it pauses */
@@ -107,19 +108,23 @@ adv_code adv_verification_finish(struct adv_db *db, const struct adv_verificatio
     static const char sql[] =
         "WITH held AS (UPDATE verification_plans SET state = 'done', lease_until = NULL, ended_at = now(), "
         "stage = '', changes = changes + 1, verdict = $4, compiled_hbm_bytes_per_device = $5::float8, result "
-        "= $6::json WHERE " HELD " RETURNING plan_sha256), kept AS (INSERT INTO proofs (plan_sha256, mode, "
-        "versions, verdict, compiled_hbm_bytes_per_device, result) SELECT plan_sha256, $7, $8, $4, "
-        "$5::float8, $6::json FROM held WHERE $4 <> 'failed' ON CONFLICT DO NOTHING) SELECT FROM held";
+        "= $6::json WHERE " HELD " RETURNING 1), kept AS (INSERT INTO proofs (plan_sha256, mode, "
+        "versions, verdict, compiled_hbm_bytes_per_device, result) SELECT $9, $7, $8, $4, $5::float8, "
+        "$6::json FROM held WHERE $4 <> 'failed' AND $9::text IS NOT NULL ON CONFLICT DO NOTHING) SELECT FROM held";
     struct adv_proof_summary summary;
+    char digest[ADV_SHA256_HEX];
     int changed = 0;
     adv_code code = adv_proof_summarize(result, &summary, err);
     if (code) return code;
+    /* Who asked may have had other releases in mind: the word is kept under those that gave it. */
+    adv_verification_digest(job->plan, job->whole, digest);
     code = adv_db_change(db, sql,
                          ADV_VALUES(KEY(job), adv_proof_verdict_name(summary.verdict),
                                     summary.compiled_hbm_bytes_per_device > 0.0
                                         ? ADV_NUMBER(summary.compiled_hbm_bytes_per_device)
                                         : NULL,
-                                    result, job->whole ? "whole" : "assign", summary.versions),
+                                    result, job->whole ? "whole" : "assign", summary.versions,
+                                    adv_proof_is_by(result, adv_compiler_versions()) ? digest : NULL),
                          &changed, err);
     *held = changed > 0;
     return code || !*held ? code : settle(db, err);

@@ -20,8 +20,7 @@
     "bool_or(p.state = 'done') THEN 'running' ELSE 'queued' END WHEN bool_or(p.state = 'cancelled') THEN "   \
     "'cancelled' ELSE 'done' END"
 
-/* The digest by which a plan's word is kept: of the plan, the mode and the embedded releases. */
-static void digest_of(const char *plan, bool whole, char digest[ADV_SHA256_HEX])
+void adv_verification_digest(const char *plan, bool whole, char digest[ADV_SHA256_HEX])
 {
     struct adv_text text = adv_text_empty(DIGEST_LIMIT_BYTES);
     adv_text_format(&text, "%s\n", whole ? "whole" : "assign");
@@ -42,7 +41,7 @@ static adv_code list_plans(const struct adv_verification_order *order, struct ad
         char digest[ADV_SHA256_HEX];
         code = adv_proof_plan_read(order->response, strlen(order->response), rank, &plan, &ranks_count, err);
         if (code) break;
-        digest_of(plan.plan, order->whole, digest);
+        adv_verification_digest(plan.plan, order->whole, digest);
         adv_text_format(list, "%s{\"rank\":%d", rank == order->first_rank ? "[" : ",", rank);
         adv_json_text_string(list, "digest", digest);
         adv_json_text_string(list, "plan", plan.plan);
@@ -220,8 +219,8 @@ adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_v
 {
     char assign[ADV_SHA256_HEX], whole[ADV_SHA256_HEX];
     struct adv_rows rows;
-    digest_of(plan, false, assign);
-    digest_of(plan, true, whole);
+    adv_verification_digest(plan, false, assign);
+    adv_verification_digest(plan, true, whole);
     memset(word, 0, sizeof *word);
     adv_code code = adv_db_run(db,
                                "SELECT verdict, compiled_hbm_bytes_per_device, versions FROM proofs WHERE "
@@ -229,7 +228,9 @@ adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_v
                                ADV_VALUES(assign, whole), &rows, err);
     if (code) return code;
     word->known = rows.count > 0;
-    if (word->known) {
+    if (!word->known) {
+        adv_proof_versions(adv_compiler_versions(), word->versions);
+    } else {
         (void)snprintf(word->verdict, sizeof word->verdict, "%s", adv_rows_text(&rows, 0, 0));
         word->compiled_hbm_bytes_per_device = adv_rows_number(&rows, 0, 1);
         (void)snprintf(word->versions, sizeof word->versions, "%s", adv_rows_text(&rows, 0, 2));

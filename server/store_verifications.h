@@ -28,6 +28,9 @@ struct adv_verification_order {
 ADV_MUST_CHECK adv_code adv_verification_newest_id(struct adv_db *db, const char *run_id,
                                                    char id[ADV_UUID_BYTES], adv_err *err);
 
+/* The digest by which a plan's word is kept: of the plan, the mode and the releases of this program. */
+void adv_verification_digest(const char *plan, bool whole, char digest[ADV_SHA256_HEX]);
+
 /* Queues the plans that the compiler has not spoken of yet; the others are done at once. `id` gets the
  * verification's. Ranks past the answer's last are left out. ADV_E_NOT_FOUND: the answer lacks the first
  * rank. */
@@ -71,7 +74,8 @@ ADV_MUST_CHECK adv_code adv_verification_take(struct adv_db *db, const char *wor
 /* Renews the lease and notes the stage (NULL: unchanged). *held: the job is still this holder's. */
 ADV_MUST_CHECK adv_code adv_verification_renew(struct adv_db *db, const struct adv_verification_job *job,
                                                int lease_s, const char *stage, bool *held, adv_err *err);
-/* Ends the job with the result, and every other waiting one of the same plan with it. *held as above. */
+/* Ends the job with the result, and every other waiting one of the same plan with it. *held as above. The
+ * result of other releases than this program's ends the job alone: it is no answer to who asks these. */
 ADV_MUST_CHECK adv_code adv_verification_finish(struct adv_db *db, const struct adv_verification_job *job,
                                                 const char *result, bool *held, adv_err *err);
 /* Gives the job back unfinished: this verifier is leaving. */

@@ -153,6 +153,16 @@ char *adv_proof_failed(const char *reason, bool whole, double seconds)
     return result ? json_dumps(result, JSON_COMPACT) : NULL;
 }
 
+static void print_versions(json_t *versions, char text[ADV_LIMIT_PROOF_VERSIONS])
+{
+    for (struct adv_json_walk version = {.in = versions}; adv_json_next_member(&version);) {
+        const char *number = json_string_value(version.value);
+        if (number)
+            adv_append(text, ADV_LIMIT_PROOF_VERSIONS, "%s%.40s %.40s", *text ? ", " : "", version.key,
+                       number);
+    }
+}
+
 adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summary, adv_err *err)
 {
     ADV_JSON_OWN json_t *root = NULL;
@@ -165,14 +175,26 @@ adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summa
     summary->compiled_hbm_bytes_per_device = adv_json_number_of(root, "compiled_hbm_bytes_per_device");
     const char *reason = json_string_value(json_object_get(root, "reason"));
     (void)snprintf(summary->reason, sizeof summary->reason, "%s", reason ? reason : "");
-    for (struct adv_json_walk version = {.in = json_object_get(root, "versions")};
-         adv_json_next_member(&version);) {
-        const char *text = json_string_value(version.value);
-        if (text)
-            adv_append(summary->versions, sizeof summary->versions, "%s%.40s %.40s",
-                       *summary->versions ? ", " : "", version.key, text);
-    }
+    print_versions(json_object_get(root, "versions"), summary->versions);
     return err->code;
+}
+
+void adv_proof_versions(const char *releases, char text[ADV_LIMIT_PROOF_VERSIONS])
+{
+    ADV_JSON_OWN json_t *root = adv_json_load_string(releases, 0);
+    text[0] = '\0';
+    print_versions(root, text);
+}
+
+bool adv_proof_is_by(const char *result, const char *releases)
+{
+    ADV_JSON_OWN json_t *root = adv_json_load_string(result, 0);
+    ADV_JSON_OWN json_t *known = adv_json_load_string(releases, 0);
+    bool is_by = json_object_size(json_object_get(root, "versions")) > 0;
+    for (struct adv_json_walk version = {.in = json_object_get(root, "versions")};
+         adv_json_next_member(&version);)
+        is_by = is_by && json_equal(version.value, json_object_get(known, version.key));
+    return is_by;
 }
 
 static void put_part(json_t *parts, const char *name, const char *side, double bytes)

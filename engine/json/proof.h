@@ -11,7 +11,8 @@
 #include "engine/base/err.h"
 #include "engine/base/text.h"
 
-#define ADV_LIMIT_PROOF_BYTES (1024u * 1024u) /* a result with 24 buffers takes 8 KiB */
+#define ADV_LIMIT_PROOF_BYTES    (1024u * 1024u) /* a result with 24 buffers takes 8 KiB */
+#define ADV_LIMIT_PROOF_VERSIONS 160             /* three names and versions take 50 */
 
 /* Adding a verdict = adding a row here, in openapi.yaml and in the table's CHECK. */
 #define ADV_PROOF_VERDICT_TABLE(X)                                                                           \
@@ -68,12 +69,16 @@ char *adv_proof_failed(const char *reason, bool whole, double seconds);
 /* The members of a result that its readers need. */
 struct adv_proof_summary {
     enum adv_proof_verdict verdict;
-    double compiled_hbm_bytes_per_device; /* NAN where the compiler got not so far */
-    char versions[160];                   /* "maxtext 0.2.5, jax 0.12.0.1, libtpu 0.0.50.1"; "" unknown */
-    char reason[ADV_LIMIT_DETAIL];        /* "" */
+    double compiled_hbm_bytes_per_device;    /* NAN where the compiler got not so far */
+    char versions[ADV_LIMIT_PROOF_VERSIONS]; /* "maxtext 0.2.5, jax 0.12.0.1, libtpu 0.0.50.1"; "" unknown */
+    char reason[ADV_LIMIT_DETAIL];           /* "" */
 };
 ADV_MUST_CHECK adv_code adv_proof_summarize(const char *result, struct adv_proof_summary *summary,
                                             adv_err *err);
+/* Releases, {"name": "version"}, as a summary writes them. */
+void adv_proof_versions(const char *releases, char text[ADV_LIMIT_PROOF_VERSIONS]);
+/* Whether the releases gave the result: it names one at least, and each as they do. */
+bool adv_proof_is_by(const char *result, const char *releases);
 const char *adv_proof_verdict_name(enum adv_proof_verdict verdict);
 
 /* Appends the result with "rank" and the prediction beside it: predicted_hbm_bytes_per_device,

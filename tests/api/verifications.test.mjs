@@ -4,7 +4,7 @@ import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { adviseRequest, estimateRequest, freshDatabase, join, problem, program, root, run, scratchFolder, sleep, sql, startDaemon, until } from './daemon.mjs';
 
 const fake = join(root, 'tests/api/fake_compiler.mjs');
@@ -41,8 +41,8 @@ const ended = (path, ms) => until(`${path} ends`, async () => {
   return ['done', 'cancelled'].includes(now.state) && now;
 }, ms);
 // The lease is long, so that no verifier loses its plan on a busy machine; a test that waits for its end says a shorter one.
-function verifier({ FAKE = 'fits', args = [], log = 'log', lease = 60 } = {}) {
-  const child = spawn(program, ['verifier', '--database-url', url, '--compiler', fake, '--lease', String(lease), ...args],
+function verifier({ FAKE = 'fits', args = [], log = 'log', lease = 60, compiler = fake } = {}) {
+  const child = spawn(program, ['verifier', '--database-url', url, '--compiler', compiler, '--lease', String(lease), ...args],
     { env: { PATH: process.env.PATH, TMPDIR: folder, FAKE, FAKE_LOG: join(folder, log) }, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (bytes) => { said += bytes; });
@@ -170,6 +170,28 @@ test('failed is no word on a plan: asked again, it is compiled again', async () 
   const worker = verifier();
   assert.equal((await ended(path)).result.verdict, 'compiles');
   await worker.stop();
+});
+
+test('the word of other releases is told with them, and answers nobody who asks these', async () => {
+  const baseline = await storeNew();
+  const runId = await storeNew();
+  const older = join(folder, 'older_compiler.mjs');
+  writeFileSync(older, readFileSync(fake, 'utf8').replace("maxtext: '0.2.5'", "maxtext: '0.1.0'"), { mode: 0o755 });
+  const paths = [await ask(runId), await ask(runId)];
+  const first = verifier({ compiler: older, args: ['--until-empty'], log: 'older' });
+  assert.equal(await first.exit, 0);
+  for (const path of paths) assert.deepEqual((await get(path)).result.versions, { maxtext: '0.1.0', jax: '0.12.0.1', libtpu: '0.0.50.1' });
+  assert.equal(compiles('older').length, 2, 'nor is it the answer to another question');
+  const check = async () => (await daemon.post('/v1/checks', { baseline: { run_id: baseline }, candidate: { run_id: runId }, limits: { must_compile: true } })).json();
+  const unasked = await check();
+  assert.equal(unasked.verdict, 'fail');
+  assert.match(unasked.reasons[0].detail, /the compiler of .*maxtext 0\.2\.5, .* has not been asked/);
+  const path = await ask(runId);
+  assert.equal((await get(path)).state, 'queued');
+  const worker = verifier({ args: ['--until-empty'] });
+  assert.equal(await worker.exit, 0);
+  assert.equal((await get(path)).result.versions.maxtext, '0.2.5');
+  assert.equal((await check()).verdict, 'pass');
 });
 
 test('a verifier that is told to leave gives its plan back at once', async () => {

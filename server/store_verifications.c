@@ -193,11 +193,16 @@ adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct ad
 
 adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)
 {
-    /* Ids sort by time: of each rank the newest word counts, and before there is one what is under way. */
+    /* Ids sort by time: of each rank the newest word counts, or that of the same releases on the whole, which
+     * goes further; before there is a word, the newest of what failed or is under way. */
     static const char sql[] =
-        "WITH newest AS (SELECT DISTINCT ON (p.rank) p.*, v.id AS of FROM verification_plans p JOIN "
-        "verifications v ON v.id = p.verification_id WHERE v.run_id = $1::uuid AND p.state <> 'cancelled' "
-        "ORDER BY p.rank, p.state = 'done' DESC, v.id DESC), proven AS (SELECT min(rank) AS rank FROM newest "
+        "WITH asked AS (SELECT p.*, v.id AS of, p.state = 'done' AND p.verdict <> 'failed' AS is_word, v.mode "
+        "= 'whole' AS is_whole, (p.result -> 'versions')::text AS versions FROM verification_plans p JOIN "
+        "verifications v ON v.id = p.verification_id WHERE v.run_id = $1::uuid AND p.state <> 'cancelled'), "
+        "latest AS (SELECT DISTINCT ON (rank) rank, versions FROM asked WHERE is_word ORDER BY rank, of "
+        "DESC), newest AS (SELECT DISTINCT ON (a.rank) a.* FROM asked a LEFT JOIN latest l ON l.rank = "
+        "a.rank ORDER BY a.rank, a.is_word DESC, a.is_word AND a.is_whole AND a.versions IS NOT DISTINCT "
+        "FROM l.versions DESC, a.of DESC), proven AS (SELECT min(rank) AS rank FROM newest "
         "WHERE verdict = 'compiles') SELECT json_build_object('plans', json_agg(json_build_object('rank', "
         "n.rank, 'verification_id', n.of, 'state', n.state, 'verdict', n.verdict, "
         "'compiled_hbm_bytes_per_device', n.compiled_hbm_bytes_per_device, 'predicted_hbm_bytes_per_device', "
@@ -222,9 +227,10 @@ adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_v
     adv_verification_digest(plan, false, assign);
     adv_verification_digest(plan, true, whole);
     memset(word, 0, sizeof *word);
+    /* The word on the whole goes further: code that cannot be generated has its memory assigned before. */
     adv_code code = adv_db_run(db,
                                "SELECT verdict, compiled_hbm_bytes_per_device, versions FROM proofs WHERE "
-                               "plan_sha256 IN ($1, $2) ORDER BY created_at DESC LIMIT 1",
+                               "plan_sha256 IN ($1, $2) ORDER BY mode = 'whole' DESC LIMIT 1",
                                ADV_VALUES(assign, whole), &rows, err);
     if (code) return code;
     word->known = rows.count > 0;

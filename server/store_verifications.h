@@ -49,12 +49,12 @@ ADV_MUST_CHECK adv_code adv_verification_cancel(struct adv_db *db, const char *i
 ADV_MUST_CHECK adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct adv_text *json,
                                                adv_err *err);
 
-/* The newest word on each plan of a run: {"plans": [{rank, state, verdict, …}], "first_proven_rank",
- * "message"}; the text "null" when nothing was ever asked. */
+/* The newest word on each plan of a run, the whole's before the other's: {"plans": [{rank, state, verdict,
+ * …}], "first_proven_rank", "message"}; the text "null" when nothing was ever asked. */
 ADV_MUST_CHECK adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct adv_text *json,
                                                 adv_err *err);
 
-/* The compiler's verdict on a plan, in any mode. */
+/* The compiler's verdict on a plan; of two modes, the whole's. */
 ADV_MUST_CHECK adv_code adv_verification_find(struct adv_db *db, const char *plan,
                                               struct adv_verification_word *word, adv_err *err);
 

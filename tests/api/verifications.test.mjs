@@ -307,6 +307,28 @@ test('a gate that must compile fails without a word, with a bad one, and passes 
   assert.doesNotMatch(await (await daemon.fetch(`/v1/runs/${baseline}/artifacts/report.md`)).text(), /The compiler's word/);
 });
 
+test('a refusal of the whole is not taken back by a later word on its memory alone, nor a word by a failure', async () => {
+  const baseline = await storeNew();
+  const candidate = await storeNew();
+  const check = async () => (await (await daemon.post('/v1/checks', { baseline: { run_id: baseline }, candidate: { run_id: candidate }, limits: { must_compile: true } })).json()).verdict;
+  const said = async () => (await get(`/v1/runs/${candidate}`)).verification.plans[0].verdict;
+  const hear = async (FAKE, body) => {
+    await ask(candidate, body);
+    assert.equal(await verifier({ FAKE, args: ['--until-empty'], log: 'modes' }).exit, 0);
+  };
+  await hear('silent', {});
+  assert.deepEqual([await said(), await check()], ['failed', 'fail']);
+  await ask(candidate);
+  assert.equal((await get(`/v1/runs/${candidate}`)).verification.plans[0].state, 'queued', 'a failure is no word: what is under way is shown');
+  await hear('fits', {});
+  await hear('silent', { mode: 'whole' });
+  assert.deepEqual([await said(), await check()], ['compiles', 'pass'], 'a compile that failed says nothing');
+  await hear('refused', { mode: 'whole' });
+  assert.deepEqual([await said(), await check()], ['refused', 'fail']);
+  await hear('fits', {});
+  assert.deepEqual([await said(), await check()], ['refused', 'fail']);
+});
+
 test('accuracy sets predicted, compiled and measured memory side by side', async () => {
   const runId = await store(estimateRequest({ project: 'side-by-side', config: { ...estimateRequest().config, gradient_accumulation_steps: fresh() } }));
   const of = async () => (await get('/v1/accuracy?project=side-by-side')).memory;

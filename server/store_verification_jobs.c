@@ -40,17 +40,20 @@ static adv_code settle(struct adv_db *db, adv_err *err)
 }
 
 /* A plan that waits or whose holder has gone. Not one that was tried too often, not one that has its word,
- * and not the like of one that is running: that one's word will be the answer to both. The index of running
- * plans refuses the second of two verifiers that take equal plans in the same moment: ADV_E_CONFLICT. */
+ * and not the like of one that is running: that one's word will be the answer to both. One that waits
+ * and whose run was deleted waits until that is restored. The index of running plans refuses the second of
+ * two verifiers that take equal plans in the same moment: ADV_E_CONFLICT. */
 static adv_code take_next(struct adv_db *db, const char *worker, int lease_s, struct adv_rows *rows,
                           adv_err *err)
 {
     static const char sql[] =
         "WITH next AS (SELECT p.verification_id, p.rank FROM verification_plans p WHERE ((" LEFT_ALONE
         " AND p.attempts < $3::int) OR (p.state = 'queued' AND NOT EXISTS (SELECT FROM verification_plans o "
-        "WHERE o.plan_sha256 = p.plan_sha256 AND o.state = 'running'))) AND NOT EXISTS (SELECT FROM proofs k "
-        "WHERE k.plan_sha256 = p.plan_sha256) ORDER BY p.verification_id, p.rank LIMIT 1 FOR UPDATE SKIP "
-        "LOCKED) UPDATE verification_plans p SET state = 'running', attempts = p.attempts + 1, worker = $1, "
+        "WHERE o.plan_sha256 = p.plan_sha256 AND o.state = 'running') AND EXISTS (SELECT FROM verifications "
+        "w JOIN runs r ON r.id = w.run_id WHERE w.id = p.verification_id AND r.deleted_at IS NULL))) AND NOT "
+        "EXISTS (SELECT FROM proofs k WHERE k.plan_sha256 = p.plan_sha256) ORDER BY p.verification_id, "
+        "p.rank LIMIT 1 FOR UPDATE SKIP LOCKED) UPDATE verification_plans p SET state = 'running', attempts "
+        "= p.attempts + 1, worker = $1, "
         "stage = 'starting', changes = p.changes + 1, lease_until = now() + $2::int * interval '1 second' "
         "FROM next n, verifications v WHERE p.verification_id = n.verification_id AND p.rank = n.rank AND "
         "v.id = p.verification_id RETURNING p.verification_id, p.rank, p.attempts, v.mode, p.plan";

@@ -139,8 +139,8 @@ adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_te
 {
     static const char of_all[] =
         "SELECT v.run_id, v.mode, " CREATED_AT ", " STATE_OF_ALL ", min(p.rank) FILTER (WHERE p.verdict = "
-        "'compiles'), sum(p.changes) FROM verifications v JOIN verification_plans p ON p.verification_id = "
-        "v.id WHERE v.id = $1::uuid GROUP BY v.id";
+        "'compiles'), sum(p.changes) FROM verifications v JOIN runs r ON r.id = v.run_id AND r.deleted_at IS "
+        "NULL JOIN verification_plans p ON p.verification_id = v.id WHERE v.id = $1::uuid GROUP BY v.id";
     static const char of_each[] =
         "SELECT 1, 1, 1, 1, p.rank, p.state, p.stage, p.attempts, p.predicted, p.result, "
         "p.predicted_hbm_bytes_per_device FROM verification_plans p WHERE p.verification_id = $1::uuid ORDER "

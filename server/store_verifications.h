@@ -38,7 +38,8 @@ ADV_MUST_CHECK adv_code adv_verification_create(struct adv_db *db, const struct 
                                                 char id[ADV_UUID_BYTES], adv_err *err);
 
 /* Appends {verification_id, run_id, mode, created_at, state, first_proven_rank, result, results[]}. `state`
- * may be NULL; it gets the whole's state, `changes` the count of what has happened. */
+ * may be NULL; it gets the whole's state, `changes` the count of what has happened. ADV_E_NOT_FOUND, also
+ * when its run was deleted. */
 ADV_MUST_CHECK adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_text *json,
                                                char state[16], long *changes, adv_err *err);
 

@@ -215,6 +215,19 @@ test('cancelled: the compile ends, and what is done stays', async () => {
   await problem(assert, await daemon.fetch('/v1/verifications/x', { method: 'DELETE' }), 404, 'not-found');
 });
 
+test('a deleted run has no verification, and is not compiled before it is restored', async () => {
+  const runId = await storeNew();
+  const path = await ask(runId);
+  assert.equal((await daemon.fetch(`/v1/runs/${runId}`, { method: 'DELETE' })).status, 204);
+  for (const its of [path, `${path}/events`]) await problem(assert, await daemon.fetch(its), 404, 'not-found');
+  assert.equal(await verifier({ log: 'deleted', args: ['--until-empty'] }).exit, 0);
+  assert.equal(compiles('deleted').length, 0);
+  assert.equal((await daemon.post(`/v1/runs/${runId}/restore`, '')).status, 200);
+  assert.equal((await get(path)).state, 'queued');
+  assert.equal(await verifier({ log: 'deleted', args: ['--until-empty'] }).exit, 0);
+  assert.equal((await get(path)).result.verdict, 'compiles');
+});
+
 test('events: what is new since the last one, then no more', async () => {
   const path = await ask(await storeNew());
   const events = async (last) => {

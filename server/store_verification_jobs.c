@@ -135,8 +135,9 @@ adv_code adv_verification_finish(struct adv_db *db, const struct adv_verificatio
 
 adv_code adv_verification_release(struct adv_db *db, const struct adv_verification_job *job, adv_err *err)
 {
+    /* The attempt did not end its verifier: it is none of those that give a plan up. */
     static const char sql[] =
-        "UPDATE verification_plans SET state = 'queued', lease_until = NULL, stage = '', changes = "
-        "changes + 1 WHERE " HELD;
+        "UPDATE verification_plans SET state = 'queued', attempts = attempts - 1, lease_until = NULL, stage "
+        "= '', changes = changes + 1 WHERE " HELD;
     return adv_db_change(db, sql, ADV_VALUES(KEY(job)), NULL, err);
 }

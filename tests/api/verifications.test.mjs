@@ -160,6 +160,25 @@ test('a plan that ends its verifier each time is given up', async () => {
   await worker.stop();
 });
 
+test('a plan that was given back often has ended no verifier', async () => {
+  const path = await ask(await storeNew());
+  const running = (state) => until(state, async () => (await get(path)).state === state);
+  for (let i = 0; i < 3; i++) {
+    const leaves = verifier({ FAKE: 'fits:60', log: 'back' });
+    await running('running');
+    assert.equal(await leaves.stop(), 0);
+    assert.equal((await get(path)).results[0].attempts, 0);
+  }
+  const lost = verifier({ FAKE: 'fits:60', log: 'back', lease: 1 });
+  await running('running');
+  lost.child.kill('SIGKILL');
+  await lost.exit;
+  const next = verifier({ log: 'back' });
+  const { result } = await ended(path);
+  assert.deepEqual([result.verdict, result.attempts], ['compiles', 2]);
+  await next.stop();
+});
+
 test('failed is no word on a plan: asked again, it is compiled again', async () => {
   const runId = await storeNew();
   const silent = verifier({ FAKE: 'silent' });
@@ -264,7 +283,7 @@ test('without an environment a verifier takes nothing and says how to make one',
   assert.equal(done.status, 3);
   assert.match(done.err, /tpu-advisor verify --install/);
   assert.equal((await get(path)).state, 'queued');
-  assert.deepEqual(readdirSync(folder).filter((entry) => entry.startsWith('tpu-advisor-verify')).length, 1, 'only what was killed left a folder');
+  assert.deepEqual(readdirSync(folder).filter((entry) => entry.startsWith('tpu-advisor-verify')).length, 2, 'only the two that were killed left a folder');
 });
 
 test('advise with verify answers at once and proves behind', async () => {

@@ -7,8 +7,10 @@
 
 #include "engine/base/units.h"
 
-#define SLACK_FRAC 1e-12 /* rounding of a quotient must not fail a candidate that equals its limit */
-#define ALIKE_FRAC 1e-9  /* rounding of a quotient must not tell equal lengths apart */
+#define DESCRIBED_BYTES 128   /* two fit into a finding */
+#define SLACK_FRAC      1e-12 /* rounding of a quotient must not fail a candidate that equals its limit */
+#define ALIKE_FRAC      1e-9  /* rounding of a quotient must not tell equal lengths apart */
+#define WORK_FRAC       1e-6  /* nor that of three of them equal models */
 
 static void say(struct adv_gate_said *list, int *count, int capacity, const char *code, const char *format,
                 ...) ADV_PRINTF(5, 6);
@@ -37,24 +39,45 @@ static bool alike(double a, double b)
     return (isnan(a) && isnan(b)) || fabs(a - b) <= ALIKE_FRAC * fmax(fabs(a), fabs(b));
 }
 
+/* Whether a token is the same work of the model: attention sees as far. Of one length only; what cannot be
+ * compared counts as the same. */
+static bool same_work(const struct adv_gate_numbers *a, const struct adv_gate_numbers *b)
+{
+    if (!alike(a->sequence_tokens, b->sequence_tokens) || strcmp(a->convention, b->convention) != 0)
+        return true;
+    return !(fabs(a->tflops_per_token - b->tflops_per_token) > WORK_FRAC * fabs(a->tflops_per_token));
+}
+
+/* A model of another name may be the same; what is overridden of a named one may not. */
 static bool same_model(const struct adv_gate_numbers *a, const struct adv_gate_numbers *b)
 {
+    const bool same_variant = strcmp(a->model, b->model) != 0 || strcmp(a->variant, b->variant) == 0;
     return strcmp(a->decoder_block, b->decoder_block) == 0 && alike(a->layers_count, b->layers_count) &&
-           alike(a->params_total, b->params_total) && alike(a->params_active, b->params_active);
+           alike(a->params_total, b->params_total) && alike(a->params_active, b->params_active) &&
+           same_variant && same_work(a, b);
+}
+
+/* The model for people, with what tells it from another. */
+static void describe(const struct adv_gate_numbers *numbers, char text[DESCRIBED_BYTES])
+{
+    const char *variant = strchr(numbers->variant, ':');
+    (void)snprintf(text, DESCRIBED_BYTES, "%.50s (%.4g parameters, %.0f layers, %.4g GFLOP a token%s%s)",
+                   numbers->model, numbers->params_total, numbers->layers_count,
+                   1e3 * numbers->tflops_per_token, variant ? ";" : "", variant ? variant + 1 : "");
 }
 
 adv_code adv_gate_compare_like(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                                const bool may_differ[ADV_GATE_UNLIKES], adv_err *err)
 {
     const struct adv_gate_numbers *from = &baseline->now, *to = &candidate->now;
+    char ours[DESCRIBED_BYTES], theirs[DESCRIBED_BYTES];
+    describe(from, theirs);
+    describe(to, ours);
     if (!may_differ[ADV_GATE_UNLIKE_MODEL] && !same_model(from, to))
-        (void)adv_err_add_rule(
-            err, ADV_E_INVALID, "unlike-model", "/candidate",
-            "compare runs of one model, or say \"allow_unlike\": [\"model\"]",
-            "the candidate is %.60s (%.4g parameters, %.0f layers), the baseline %.60s (%.4g "
-            "parameters, %.0f layers): unlike work is not compared",
-            to->model, to->params_total, to->layers_count, from->model, from->params_total,
-            from->layers_count);
+        (void)adv_err_add_rule(err, ADV_E_INVALID, "unlike-model", "/candidate",
+                               "compare runs of one model, or say \"allow_unlike\": [\"model\"]",
+                               "the candidate is %s, the baseline %s: unlike work is not compared", ours,
+                               theirs);
     if (!may_differ[ADV_GATE_UNLIKE_SEQUENCE] && !alike(from->sequence_tokens, to->sequence_tokens))
         (void)adv_err_add_rule(
             err, ADV_E_INVALID, "unlike-sequence-length", "/candidate",

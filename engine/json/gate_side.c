@@ -37,7 +37,8 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
     copy_text(numbers->calibration, engine, "calibration");
 }
 
-static void read_warnings(const json_t *estimate, struct adv_gate_numbers *numbers)
+/* The detail of the first warning with the code; "" where there is none. */
+static void read_warning(const json_t *estimate, const char *wanted, char text[ADV_LIMIT_DETAIL])
 {
     size_t i;
     const json_t *warning;
@@ -45,8 +46,8 @@ static void read_warnings(const json_t *estimate, struct adv_gate_numbers *numbe
     {
         const char *code = json_string_value(json_object_get(warning, "code"));
         const char *detail = json_string_value(json_object_get(warning, "detail"));
-        if (!code || strcmp(code, "kernel-over-vmem") != 0 || !detail) continue;
-        (void)snprintf(numbers->over_vmem, sizeof numbers->over_vmem, "%s", detail);
+        if (!code || strcmp(code, wanted) != 0 || !detail) continue;
+        (void)snprintf(text, ADV_LIMIT_DETAIL, "%s", detail);
         return;
     }
 }
@@ -67,7 +68,12 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     numbers->usd_per_billion_tokens = adv_json_number_of(estimate, "usd_per_billion_tokens");
     numbers->hbm_bytes_per_device = adv_json_number_of(estimate, "hbm_bytes_per_device");
     numbers->fits = json_is_true(json_object_get(estimate, "fits"));
-    read_warnings(estimate, numbers);
+    numbers->tflops_per_token =
+        adv_json_number_of(estimate, "tflops_per_s_per_chip") / numbers->tokens_per_s_per_chip;
+    copy_text(numbers->convention, root, "flops_convention"); /* an advise's has its default */
+    if (!numbers->convention[0]) (void)snprintf(numbers->convention, ADV_LIMIT_NAME, "causal_half");
+    read_warning(estimate, "kernel-over-vmem", numbers->over_vmem);
+    read_warning(estimate, "model-overridden", numbers->variant);
     read_tags(root, numbers);
     if (numbers->step_time_s > 0.0) return ADV_OK;
     return adv_err_add(err, ADV_E_INVALID, "", "use a run of an estimate or advise",

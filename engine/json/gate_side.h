@@ -19,6 +19,9 @@ struct adv_gate_numbers {
                                          none */
     char model[ADV_LIMIT_NAME], decoder_block[ADV_LIMIT_NAME];
     double layers_count, params_total, params_active; /* with the block, what tells models apart */
+    double tflops_per_token; /* of the model at that length, however the step is made: windows count here */
+    char convention[ADV_LIMIT_NAME]; /* by which those are counted */
+    char variant[ADV_LIMIT_DETAIL];  /* how it differs from the named model; "" not at all */
     char chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
     int slices;
     char engine_version[ADV_LIMIT_NAME], catalog_hash[ADV_LIMIT_NAME], calibration[ADV_LIMIT_NAME];

@@ -79,6 +79,31 @@ test('another model or another sequence length is not compared unless told', asy
   assert.deepEqual(codes((await problem(assert, await check({ baseline: { run_id: id }, candidate: layers }), 422, 'invalid-request')).errors), ['unlike-model'], 'a model of one name and half the layers');
 });
 
+test('a model whose heads or windows are others is another model, one that is said in other words is not', async () => {
+  const gemma = (config, length = 8192) => ({ model: 'gemma3-12b', cluster: { chip: 'v5p', topology: '4x4x4' },
+    config: { per_device_batch_size: 2, max_target_length: length, ici_fsdp_parallelism: -1, attention: 'flash', remat_policy: 'full', ...config } });
+  const limits = { time_per_token_increase_frac: 0, must_fit: false };
+  const unlike = async (id, candidate) => (await problem(assert, await check({ baseline: { run_id: id }, candidate, limits }), 422, 'invalid-request')).errors;
+  const { run_id: window } = await store(gemma({}));
+  const [narrow] = await unlike(window, gemma({ override_model_config: true, sliding_window_size: 256 }));
+  assert.equal(narrow.code, 'unlike-model');
+  assert.match(narrow.detail, /gemma3-12b \([^)]*72\.7 GFLOP a token\), the baseline gemma3-12b \([^)]*74\.09 GFLOP a token\)/);
+  const llama = (config) => request({}, config);
+  const { run_id: heads } = await store(llama({}));
+  const [wide] = await unlike(heads, llama({ override_model_config: true, base_num_query_heads: 16, head_dim: 256, base_num_kv_heads: 4 }));
+  assert.match(wide.detail, /base_num_query_heads 16 instead of 32/);
+  assert.ok(codes((await judge({ baseline: { run_id: heads }, candidate: llama({ override_model_config: true, base_num_query_heads: 16, head_dim: 256, base_num_kv_heads: 4 }), limits, allow_unlike: ['model'] })).notes).includes('unlike_model'));
+  const same = llama({ override_model_config: true, base_num_query_heads: 32, per_device_batch_size: 2, remat_policy: 'full', quantization: 'int8', gradient_accumulation_steps: 2 });
+  assert.ok(!codes((await judge({ baseline: { run_id: heads }, candidate: same, limits })).notes).includes('unlike_model'));
+  const hub = JSON.parse(golden('estimate-hf-config.json'));
+  const { run_id: named } = await store({ ...hub, model: 'llama3.1-8b' });
+  assert.equal((await judge({ baseline: { run_id: named }, candidate: hub, limits })).verdict, 'pass');
+  const shorter = await judge({ baseline: { run_id: window }, candidate: gemma({}, 4096), limits, allow_unlike: ['sequence_length'] });
+  assert.ok(!codes(shorter.notes).includes('unlike_model'), 'attention of another length is no other model');
+  const other = { ...llama({}), flops_convention: 'full' };
+  assert.equal((await judge({ baseline: { run_id: heads }, candidate: other, limits })).verdict, 'pass', 'nor are other conventions');
+});
+
 test('a limit inside the interval of the prediction and another machine are said', async () => {
   const { run_id: id } = await store(request());
   const inside = await judge({ baseline: { run_id: id }, candidate: request(), limits: { step_time_increase_frac: 0.03 } });

@@ -87,29 +87,72 @@ bool adv_gate_is_todays(const struct adv_catalog *catalog, const struct adv_gate
            strcmp(numbers->calibration, adv_catalog_calibration(catalog)) == 0;
 }
 
-/* The machine of an advise's answer: the request's own, or, where it left the choice, the one chosen. */
+static const char *text_of(const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    return text ? text : "";
+}
+
+/* Whether the machine that was chosen can be one of those that an entry of the request names. */
+static bool may_name(const json_t *entry, const json_t *chosen)
+{
+    char shape[2 * ADV_LIMIT_NAME];
+    const char *chip = text_of(chosen, "chip"), *topology = text_of(chosen, "topology");
+    const char *name = text_of(entry, "accelerator"), *asked = text_of(entry, "topology");
+    const bool any = strcmp(asked, "any") == 0;
+    const json_t *slices = json_object_get(entry, "slices");
+    const json_int_t chosen_slices = json_integer_value(json_object_get(chosen, "slices"));
+    if (slices ? json_integer_value(slices) != chosen_slices : !any && chosen_slices > 1) return false;
+    (void)snprintf(shape, sizeof shape, "%s-%s", chip, topology);
+    if (*name) return strcmp(name, text_of(chosen, "accelerator")) == 0 || strcmp(name, shape) == 0;
+    return strcmp(text_of(entry, "chip"), chip) == 0 && (any || strcmp(asked, topology) == 0);
+}
+
+/* What-if hardware stays with the machine that was chosen. False: not known which of several it is. */
+static bool take_overrides(const json_t *request, const json_t *chosen, json_t *cluster)
+{
+    json_t *entries = json_object_get(request, "clusters"), *found = NULL;
+    int named = 0, whats = 0;
+    ADV_JSON_OWN json_t *one = entries ? NULL : json_pack("[O]", json_object_get(request, "cluster"));
+    for (struct adv_json_walk entry = {.in = entries ? entries : one}; adv_json_next(&entry);) {
+        json_t *overrides = json_object_get(entry.value, "overrides");
+        whats += overrides != NULL;
+        if (!may_name(entry.value, chosen)) continue;
+        if (named++ > 0 && !(found == overrides || (found && overrides && json_equal(found, overrides))))
+            return false;
+        found = overrides;
+    }
+    if (found) (void)json_object_set(cluster, "overrides", found);
+    return named > 0 || whats == 0;
+}
+
+/* The machine of an advise's answer: the request's own, or, where it left the choice, the one chosen. NULL:
+ * not known. */
 static json_t *cluster_of(const json_t *request, const json_t *response)
 {
     static const char *const members[] = {"chip", "topology", "slices"};
     json_t *asked = json_object_get(request, "cluster");
-    const json_t *topology = json_object_get(asked, "topology");
-    const char *shape = json_string_value(topology);
-    if (json_is_object(asked) && !(shape && strcmp(shape, "any") == 0)) return json_incref(asked);
+    const char *shape = text_of(asked, "topology");
+    if (json_is_object(asked) && strcmp(shape, "any") != 0) return json_incref(asked);
     const json_t *answered = json_object_get(response, "cluster");
     json_t *cluster = json_object();
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         (void)json_object_set(cluster, members[i], json_object_get(answered, members[i]));
     json_t *price = json_object_get(answered, "price_usd_per_chip_hour");
     if (json_is_number(price)) (void)json_object_set(cluster, "price_usd_per_chip_hour", price);
-    return cluster;
+    if (take_overrides(request, answered, cluster)) return cluster;
+    json_decref(cluster);
+    return NULL;
 }
 
 static json_t *plan_request(const json_t *request, const json_t *response)
 {
     const json_t *plan = first_plan(response);
-    json_t *again = json_object();
+    json_t *cluster = cluster_of(request, response);
+    json_t *again = cluster ? json_object() : NULL;
     (void)json_object_set(again, "model", json_object_get(request, "model"));
-    (void)json_object_set_new(again, "cluster", cluster_of(request, response));
+    (void)json_object_set(again, "software", json_object_get(request, "software"));
+    if (json_object_set_new(again, "cluster", cluster)) return NULL;
     (void)json_object_set(again, "config", json_object_get(plan, "config"));
     (void)json_object_set(again, "xla_flags", json_object_get(plan, "xla_flags"));
     return again;
@@ -132,6 +175,10 @@ adv_code adv_gate_ask_again(const char *request_json, const char *response_json,
     ADV_JSON_OWN json_t *response = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
     ADV_JSON_OWN json_t *again =
         json_object_get(response, "ranked") ? plan_request(request, response) : json_incref(request);
+    if (!again)
+        return adv_err_add(err, ADV_E_INVALID, "", NULL,
+                           "the run's request names several machines of the one that was chosen, with other "
+                           "overrides: its plan cannot be priced again");
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) (void)json_object_del(again, wishes[i]);
     return write_request(again, project, json, err);
 }

@@ -257,6 +257,28 @@ test('an advise run of another engine stands for its first plan, not for another
   near(verdict.baseline.hbm_bytes_per_device, run.ranked[0].estimate.hbm_bytes_per_device);
 });
 
+test('a machine that was chosen is priced again with its what-if hardware', async () => {
+  const overrides = { hbm_bytes_per_s_per_chip: 2e12, ici_link_bytes_per_s: 20e9 };
+  const one = { chip: 'tpu7x', topology: '4x4x4' };
+  const choices = [{ cluster: { chip: 'tpu7x', topology: 'any', chips: 64, slices: 1, overrides } },
+    { cluster: undefined, clusters: [{ chip: 'v6e', topology: '2x4' }, { ...one, slices: 2 }, { ...one, overrides }] },
+    { cluster: undefined, clusters: [{ accelerator: 'tpu7x-128', overrides }] }];
+  const age = async (choice, id) => {
+    const run = await store(adviseRequest({ project: 'engines', search: { top_k: 1 }, ...choice }), '/v1/advise');
+    return [asOfAnotherEngine(run, 1, id), run];
+  };
+  for (const [index, choice] of choices.entries()) {
+    const [old, run] = await age(choice, `01a1fc9a-21ef-7bb3-a4fd-a2b739d7a1e${index}`);
+    const verdict = await judge({ baseline: { run_id: old }, candidate: { run_id: run.run_id } });
+    assert.equal(verdict.baseline.reevaluated, true);
+    near(verdict.baseline.step_time_s, run.ranked[0].estimate.step_time_s);
+  }
+  const [either] = await age({ cluster: undefined, clusters: [one, { ...one, overrides }] }, '01a1fc9a-21ef-7bb3-a4fd-a2b739d7a1ef');
+  const refused = await problem(assert, await check({ baseline: { run_id: either }, candidate: { run_id: either } }), 422, 'invalid-request');
+  assert.match(refused.detail, /several machines of the one that was chosen, with other overrides/);
+  assert.match(refused.errors[0].hint, /use another run/);
+});
+
 test('a baseline whose request this engine does not take any more is said, not guessed', async () => {
   const run = await store(request());
   const id = '01a1fc9a-21ef-7bb3-a4fd-a2b739d7a0e3';

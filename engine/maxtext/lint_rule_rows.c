@@ -178,8 +178,6 @@ const struct adv_lint_rule adv_lint_rule_rows[] = {
      "num_experts above 1 with interleave_moe_layer_step 1 with first_num_dense_layers 0 "
      "with inhomogeneous_layer_cycle_interval 1 needs base_mlp_dim equal to base_moe_mlp_dim "
      "or decoder_block qwen3_moe or decoder_block gemma4"},
-    {"optimizer-over-data", 5616,
-     "shard_optimizer_over_data true with ici_fsdp_parallelism above 1 is not accepted"},
     {"reorder-strategy", 5325,
      "context_parallel_reorder_strategy striped with context_parallel_load_balance true "
      "with ici_context_parallelism other than 1 is not accepted"},

@@ -45,7 +45,7 @@ adv_rule adv_rule_block_q, adv_rule_block_kv, adv_rule_block_compute, adv_rule_t
     adv_rule_tile_tails;
 
 /* Rules of plan_rules_mesh.c. */
-adv_rule adv_rule_custom_mesh, adv_rule_custom_mesh_unused;
+adv_rule adv_rule_custom_mesh, adv_rule_custom_mesh_unused, adv_rule_optimizer_over_data;
 
 /* Rules of plan_rules_pipeline.c. */
 adv_rule adv_rule_pipeline_layers, adv_rule_pipeline_cycle, adv_rule_pipeline_experts, adv_rule_pipeline_bias,
@@ -72,5 +72,5 @@ adv_rule adv_rule_linear_context, adv_rule_compressed_context, adv_rule_multimod
     adv_rule_batch_split_format, adv_rule_batch_split_mesh, adv_rule_batch_split_halves,
     adv_rule_hash_routing, adv_rule_ring, adv_rule_ulysses, adv_rule_usp, adv_rule_local_under_ring,
     adv_rule_local_masks, adv_rule_fp8_full, adv_rule_fp8_accumulation, adv_rule_native_format, adv_rule_muon,
-    adv_rule_vmem_limit, adv_rule_strided_context, adv_rule_fusion_and_offload, adv_rule_no_sparsecores,
-    adv_rule_offload_unclipped;
+    adv_rule_predicted_tokens, adv_rule_vmem_limit, adv_rule_strided_context, adv_rule_fusion_and_offload,
+    adv_rule_no_sparsecores, adv_rule_offload_unclipped;

@@ -1,5 +1,5 @@
 /* Legality of the device orders made by hand (custom_mesh): MaxText's is_valid_custom_mesh and the 16 x 16
- * slice that the order is written for. */
+ * slice that the order is written for; and of what the axes leave to shard. */
 #include "engine/spec/plan_rules.h"
 
 /* The two degrees a device order is made for. */
@@ -40,4 +40,15 @@ bool adv_rule_custom_mesh_unused(const struct adv_rule_facts *facts, struct adv_
     return adv_rule_broken(report, "/config/allow_split_physical_axes", "set it to true",
                            "%s is ignored on one slice without allow_split_physical_axes",
                            adv_custom_mesh_name(plan->family.custom_mesh));
+}
+
+/* types.py:5616 of MaxText 0.2.5; earlier releases ran it */
+bool adv_rule_optimizer_over_data(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const int fsdp = facts->fsdp * facts->fsdp_transpose;
+    if (!facts->plan->shard_optimizer_over_data || fsdp == 1) return false;
+    return adv_rule_broken(
+        report, "/config/shard_optimizer_over_data",
+        "set it to false, or the fsdp axes to 1 and ici_data_parallelism to what they had",
+        "MaxText shards the optimizer over data only where weights are whole, and fsdp is %d", fsdp);
 }

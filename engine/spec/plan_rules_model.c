@@ -14,7 +14,8 @@ static bool has_linear_layers(const struct adv_model *model)
 
 bool adv_plan_keeps_order(const struct adv_plan *plan, const struct adv_model *model)
 {
-    return plan->family.cp_strategy == ADV_CP_ULYSSES || has_linear_layers(model);
+    return plan->family.cp_strategy == ADV_CP_ULYSSES || plan->family.mtp_layers > 0 ||
+           has_linear_layers(model);
 }
 
 /* types.py:5377 of MaxText 0.2.5 */
@@ -25,6 +26,23 @@ bool adv_rule_linear_context(const struct adv_rule_facts *facts, struct adv_rule
     return adv_rule_broken(
         report, "/config/context_parallel_load_balance", "set it to false",
         "gated delta net layers carry a state along the sequence, which load balancing reorders");
+}
+
+/* multi_token_prediction.py:504 and 514; earlier releases ran it. */
+bool adv_rule_predicted_tokens(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    if (facts->context == 1 || plan->family.mtp_layers == 0) return false;
+    if (plan->family.cp_load_balance)
+        return adv_rule_broken(
+            report, "/config/context_parallel_load_balance", "set it to false",
+            "mtp_num_layers %d takes the next token of every one, which load balancing moves elsewhere",
+            plan->family.mtp_layers);
+    if (!plan->family.packing || plan->family.mtp_layers == 1) return false;
+    return adv_rule_broken(
+        report, "/config/packing", "set packing false, or mtp_num_layers to 1",
+        "context parallelism with packed sequences predicts one more token, mtp_num_layers is %d",
+        plan->family.mtp_layers);
 }
 
 /* types.py:5177 */

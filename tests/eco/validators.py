@@ -26,6 +26,7 @@ ELSEWHERE = [
     (r'attention_type=.compressed|AttentionType.COMPRESSED.value && self.dq', 'rule: dq-reduction-steps'),
     (r'gdn_context_parallel_size', 'rule: linear-context'),
     (r'first_num_hash_layers', 'rule: hash-routing'),
+    (r'fsdp_size > 1', 'rule: optimizer-over-data'),
     (r'get_individual_scales', 'rule: global_parameter_scale of the model'),
     (r'interleave_moe_layer_step != 0|scan_layers.*(gemma4|Deepstack)|(gemma4-e2b|deepstack).*scan_layers', 'rule: scan-cycle'),
     (r'num_vocab_tiling != 0', 'rule: vocab-tiling'),

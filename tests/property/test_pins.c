@@ -174,6 +174,53 @@ static void pinned_tiles_stay_and_compile(void **state)
     }
 }
 
+/* MaxText refuses the value together with what each plan is left without. */
+static const struct {
+    const char *job, *pins, *key;
+    enum adv_axis without;
+} refused[] = {
+    {DEEPSEEK, "\"shard_optimizer_over_data\":true", "shard_optimizer_over_data", ADV_AXIS_FSDP},
+};
+
+static void pinned_values_stay_where_another_would_do(void **state)
+{
+    static struct fixture fixture;
+    struct adv_search_result result;
+    char text[1024];
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        snprintf(text, sizeof text, "%s,\"pins\":{%s}}", refused[i].job, refused[i].pins);
+        fixture_search(&fixture, text, &result);
+        if (result.found_count == 0) fail_msg("no plan with %s", refused[i].pins);
+        for (int r = 0; r < result.found_count; r++) {
+            struct adv_plan pinned = result.found[r].plan;
+            (void)adv_key_copy(refused[i].key, &fixture.request->workload.base, &pinned);
+            if (!adv_plan_same_family(&pinned, &result.found[r].plan))
+                fail_msg("%s is not as pinned in plan %d", refused[i].key, r + 1);
+            assert_int_equal(adv_plan_degree(&pinned, refused[i].without), 1);
+        }
+        fixture_close(&fixture);
+    }
+}
+
+/* Predicting the token after next takes the sequence in its order. */
+static void another_token_is_predicted_over_context_in_order(void **state)
+{
+    static struct fixture fixture;
+    struct adv_search_result result;
+    int sharded = 0;
+    (void)state;
+    fixture_search(&fixture, GEMMA_SHARDED ",\"pins\":{\"mtp_num_layers\":1}}", &result);
+    for (int i = 0; i < result.found_count; i++) {
+        const struct adv_plan *plan = &result.found[i].plan;
+        if (adv_plan_degree(plan, ADV_AXIS_CONTEXT) == 1) continue;
+        assert_false(plan->family.cp_load_balance);
+        sharded++;
+    }
+    assert_true(sharded > 0);
+    fixture_close(&fixture);
+}
+
 /* Tokamax's backward pass is fused whatever the key says: where it is not to be, the kernel is jax's. */
 static void a_backward_pass_that_is_not_to_be_fused_is_not(void **state)
 {
@@ -194,6 +241,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_pin_makes_a_plan_better),
                                        cmocka_unit_test(custom_alone_leaves_the_tensors_to_the_search),
                                        cmocka_unit_test(pinned_tiles_stay_and_compile),
+                                       cmocka_unit_test(pinned_values_stay_where_another_would_do),
+                                       cmocka_unit_test(another_token_is_predicted_over_context_in_order),
                                        cmocka_unit_test(a_backward_pass_that_is_not_to_be_fused_is_not)};
     return run_group(tests);
 }

@@ -265,9 +265,28 @@ static void fractional_batches_are_legal_when_context_shards_fill_up(void **stat
 static void what_maxtext_only_refuses_today_is_predicted_with_a_warning(void **state)
 {
     (void)state;
-    assert_ok(decode_case("mixtral-8x7b", "\"use_random_routing\":true"));
-    assert_int_equal(must_find(&warnings, "expert-options-without-experts-axis")->code, ADV_E_ILLEGAL);
-    assert_non_null(adv_plan_broken_rule(&request.plan, &request.model, &request.cluster));
+    static const struct {
+        const char *rule, *model, *config; /* no rule: MaxText takes it */
+    } cases[] = {
+        {"expert-options-without-experts-axis", "mixtral-8x7b", "\"use_random_routing\":true"},
+        {"optimizer-over-data", NULL, "\"shard_optimizer_over_data\":true,\"ici_data_parallelism\":4"},
+        {NULL, NULL,
+         "\"shard_optimizer_over_data\":true,\"ici_data_parallelism\":64,\"ici_fsdp_parallelism\":1"},
+        {"predicted-tokens-in-order", NULL, "\"mtp_num_layers\":1,\"ici_context_parallelism\":2"},
+        {"predicted-tokens-in-order", NULL,
+         "\"mtp_num_layers\":2,\"ici_context_parallelism\":2,\"context_parallel_load_balance\":false"},
+        {NULL, NULL,
+         "\"mtp_num_layers\":1,\"ici_context_parallelism\":2,\"context_parallel_load_balance\":false"},
+        {NULL, NULL, "\"mtp_num_layers\":1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_ok(decode_case(cases[i].model, cases[i].config));
+        const char *broken = adv_plan_broken_rule(&request.plan, &request.model, &request.cluster);
+        assert_int_equal(broken != NULL, cases[i].rule != NULL);
+        if (!broken) continue;
+        assert_string_equal(broken, cases[i].rule);
+        assert_int_equal(must_find(&warnings, broken)->code, ADV_E_ILLEGAL);
+    }
 }
 
 static void what_only_wastes_is_a_warning(void **state)

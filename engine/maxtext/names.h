@@ -6,6 +6,7 @@
 #define ADV_NAME_BATCH_SPLIT_FACTOR                  "batch_split_factor"
 #define ADV_NAME_COMPILE_TOPOLOGY                    "compile_topology"
 #define ADV_NAME_COMPILE_TOPOLOGY_NUM_SLICES         "compile_topology_num_slices"
+#define ADV_NAME_CONTEXT_PARALLEL_LOAD_BALANCE       "context_parallel_load_balance"
 #define ADV_NAME_CUSTOM_MESH_AND_RULE                "custom_mesh_and_rule"
 #define ADV_NAME_DEEPSTACK_VISUAL_INDEXES_FOR_VIT    "deepstack_visual_indexes_for_vit"
 #define ADV_NAME_DENSE_FSDP_USE_TWO_STAGE_ALL_GATHER "dense_fsdp_use_two_stage_all_gather"

@@ -1,5 +1,7 @@
 #include "engine/search/space.h"
 
+#include "engine/maxtext/names.h"
+#include "engine/search/space_batch.h"
 #include "engine/search/space_choices.h"
 #include "engine/spec/plan_rules.h"
 
@@ -30,7 +32,9 @@ void adv_space_write_mesh(const struct adv_space *space, const struct adv_family
     plan->family.layers_per_stage = family->layers_per_stage;
     plan->family.cp_strategy = (enum adv_cp_strategy)family->cp_strategy;
     adv_choices_attend(space->request, &space->base, plan);
-    if (adv_plan_keeps_order(plan, &space->request->model)) plan->family.cp_load_balance = false;
+    if (adv_plan_keeps_order(plan, &space->request->model) &&
+        !adv_request_pins(space->request, ADV_NAME_CONTEXT_PARALLEL_LOAD_BALANCE))
+        plan->family.cp_load_balance = false;
     plan->family.allow_split_physical_axes = plan->family.allow_split_physical_axes || family->split_axes;
     plan->family.two_stage_gather = family->two_stage_gather;
     fit_blocks(&space->tile_pins, plan);

@@ -179,6 +179,11 @@ static const struct {
     const char *job, *pins, *key;
     enum adv_axis without;
 } refused[] = {
+    {JOB("qwen3.5-35b-a3b", "{\"chip\":\"v4\",\"topology\":\"4x4x4\",\"slices\":2}",
+         "{\"seq_len\":8192,\"global_batch_sequences\":512}"),
+     "\"context_parallel_load_balance\":true", "context_parallel_load_balance", ADV_AXIS_CONTEXT},
+    {DEEPSEEK, "\"context_parallel_load_balance\":true,\"mtp_num_layers\":1", "context_parallel_load_balance",
+     ADV_AXIS_CONTEXT},
     {DEEPSEEK, "\"shard_optimizer_over_data\":true", "shard_optimizer_over_data", ADV_AXIS_FSDP},
 };
 

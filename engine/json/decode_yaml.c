@@ -2,7 +2,6 @@
 #include "engine/json/decode_text.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include <yaml.h>
 
@@ -115,18 +114,6 @@ static adv_code put_alias(struct yaml_reader *reader, const yaml_event_t *event)
     return fail(reader, ADV_E_SYNTAX, &event->start_mark, "an alias without its anchor");
 }
 
-/* As MaxText's loader reads it: YAML 1.1 has more words for true and false than JSON and Python. */
-static json_t *plain_scalar(const char *text)
-{
-    static const char *const words[2][2] = {{"no", "off"}, {"yes", "on"}};
-    for (int truth = 0; truth < 2; truth++) {
-        for (int i = 0; i < 2; i++) {
-            if (strcasecmp(text, words[truth][i]) == 0) return json_boolean(truth);
-        }
-    }
-    return adv_decode_scalar_text(text);
-}
-
 /* "<<: {…}" of the document's mapping: keys it does not have itself. */
 static void merge_into(json_t *root)
 {
@@ -151,7 +138,7 @@ static adv_code put_scalar(struct yaml_reader *reader, const yaml_event_t *event
     }
     bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     bool is_null = is_plain && (!*text || strcmp(text, "~") == 0);
-    json_t *value = is_null ? json_null() : is_plain ? plain_scalar(text) : json_string(text);
+    json_t *value = is_null ? json_null() : is_plain ? adv_decode_scalar_text(text) : json_string(text);
     return remember_and_put(reader, event->data.scalar.anchor, value, &event->start_mark);
 }
 

@@ -165,13 +165,21 @@ void adv_reader_take(struct adv_config_reader *reader, const struct adv_catalog_
         take(reader->state, key, &value, &sink);
 }
 
+/* 0 and 1 are Python's False and True. */
+static bool is_switch_number(const struct adv_value *own, const struct adv_value *given)
+{
+    const bool is_number = given->kind == ADV_VALUE_INT || given->kind == ADV_VALUE_FLOAT;
+    return own->kind == ADV_VALUE_BOOL && is_number && given->number >= own->boolean &&
+           given->number <= own->boolean;
+}
+
 /* A key the model's own file sets to something else: MaxText wants override_model_config for that. */
 static void check_model_conflict(struct adv_config_reader *reader, const struct adv_given *given,
                                  const char *pointer)
 {
     const struct adv_config_source *source = reader->source;
     const struct adv_value *own = adv_given_find(source->defaults, source->defaults_count, given->key);
-    if (!own || adv_value_same(own, &given->value)) return;
+    if (!own || adv_value_same(own, &given->value) || is_switch_number(own, &given->value)) return;
     const struct adv_value *may = adv_given_find(source->given, source->given_count, "override_model_config");
     if (may && may->kind == ADV_VALUE_BOOL && may->boolean) return;
     (void)adv_err_add_rule(reader->warnings, ADV_E_ILLEGAL, "model-key-conflict", pointer,

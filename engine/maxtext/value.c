@@ -19,10 +19,24 @@ static bool is_null_word(const char *text)
     return strcasecmp(text, "none") == 0 || strcasecmp(text, "null") == 0;
 }
 
+/* As YAML 1.1 reads it, which is what MaxText's loader and command line speak. */
 static bool bool_word(const char *text, bool *value)
 {
-    *value = strcasecmp(text, "true") == 0;
-    return *value || strcasecmp(text, "false") == 0;
+    static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        *value = i % 2 == 1;
+        if (strcasecmp(text, words[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* A text where nothing but true or false fits: letters are words, too. */
+static bool bool_text(const char *text, bool *value)
+{
+    static const char letters[] = "fntyFNTY";
+    const char *at = *text && !text[1] ? strchr(letters, *text) : NULL;
+    *value = at && (at - letters) % 4 >= 2;
+    return at || bool_word(text, value);
 }
 
 /* Decimal numbers only: no hexadecimal, no "inf", no "nan". */
@@ -156,7 +170,7 @@ static struct adv_value typed_text(const struct adv_catalog_key *key, const char
         value.kind = ADV_VALUE_NULL;
     else if (adv_catalog_key_takes(key, ADV_KEY_STRING))
         return value;
-    else if (adv_catalog_key_takes(key, ADV_KEY_BOOL) && bool_word(text, &value.boolean))
+    else if (adv_catalog_key_takes(key, ADV_KEY_BOOL) && bool_text(text, &value.boolean))
         value.kind = ADV_VALUE_BOOL;
     else if (number_word(text, &number))
         set_number(&value, number);

@@ -39,8 +39,8 @@ struct adv_given {
 ADV_MUST_CHECK adv_code adv_value_read(const struct adv_catalog_key *key, const struct adv_value *raw,
                                        const char *pointer, struct adv_value *value, adv_err *err);
 
-/* The raw value that a command line's text stands for: true, 12, 1e6, null ("None"), a list in brackets, else
- * a string. A whole number written with a point is a FLOAT. */
+/* The raw value that a command line's text stands for: true ("yes", "on"), 12, 1e6, null ("None"), a list in
+ * brackets, else a string. A whole number written with a point is a FLOAT. */
 struct adv_value adv_value_of_word(const char *text);
 
 /* The raw value of a JSON text without white space around it. `room` holds the string of a STRING and is as

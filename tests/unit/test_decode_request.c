@@ -36,12 +36,15 @@ static void values_are_read_as_maxtext_reads_its_command_line(void **state)
     assert_ok(decode_config(
         "\"sa_block_q\":\"1024\",\"use_tokamax_splash\":\"True\",\"num_vocab_tiling\":\"4e0\","
         "\"use_iota_embed\":1,\"gradient_clipping_threshold\":\"0\",\"local_sa_block_q\":\"None\","
-        "\"sa_block_kv\":1024.0,\"mlp_activations\":\"[silu,linear]\""));
+        "\"sa_block_kv\":1024.0,\"mlp_activations\":\"[silu,linear]\",\"scan_layers\":\"no\","
+        "\"sa_use_fused_bwd_kernel\":\"On\",\"cast_logits_to_fp32\":\"f\",\"float32_logits\":\"Y\""));
     assert_int_equal(request.plan.family.blocks[0].block_q, 1024);
     assert_int_equal(request.plan.family.blocks[0].block_kv, 1024);
     assert_int_equal(request.plan.num_vocab_tiling, 4);
     assert_true(request.plan.family.use_tokamax_splash && request.plan.family.use_iota_embed);
     assert_close(request.plan.family.gradient_clipping_threshold, 0, 0);
+    assert_false(request.plan.family.scan_layers || request.plan.family.cast_logits_to_fp32);
+    assert_true(request.plan.family.use_fused_bwd && request.plan.family.float32_logits);
 }
 
 static void wrong_types_and_values_are_errors_with_their_pointer(void **state)
@@ -245,6 +248,10 @@ static void architecture_keys_in_the_config_reshape_the_model(void **state)
     assert_int_equal(request.model.emb_dim, 2048);
     assert_null(find_rule(&warnings, "model-key-conflict"));
     assert_ok(decode_config("\"base_emb_dim\":2048"));
+    assert_int_equal(must_find(&warnings, "model-key-conflict")->code, ADV_E_ILLEGAL);
+    assert_ok(decode_config("\"enable_dropout\":0")); /* the model's false */
+    assert_null(find_rule(&warnings, "model-key-conflict"));
+    assert_ok(decode_config("\"enable_dropout\":1"));
     assert_int_equal(must_find(&warnings, "model-key-conflict")->code, ADV_E_ILLEGAL);
 }
 

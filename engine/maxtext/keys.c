@@ -13,12 +13,16 @@ static const struct adv_key_choice formats[] = {
     {"float32", ADV_FORMAT_F32, NULL},
     {"bfloat16", ADV_FORMAT_BF16, NULL},
     {"float16", ADV_FORMAT_BF16, "costed as bfloat16"},
+    {"float8_e4m3fn", ADV_CHOICE_NO_MODEL, NULL},
+    {"float8_e5m2", ADV_CHOICE_NO_MODEL, NULL},
     {NULL, 0, NULL},
 };
 static const struct adv_key_choice activation_formats[] = {
     {"float32", ADV_FORMAT_F32, "priced and counted as bfloat16: time and memory come out too small"},
     {"bfloat16", ADV_FORMAT_BF16, NULL},
     {"float16", ADV_FORMAT_BF16, "costed as bfloat16"},
+    {"float8_e4m3fn", ADV_CHOICE_NO_MODEL, NULL},
+    {"float8_e5m2", ADV_CHOICE_NO_MODEL, NULL},
     {NULL, 0, NULL},
 };
 static const struct adv_key_choice optimizers[] = {
@@ -44,6 +48,8 @@ static const struct adv_key_choice quantizations[] = {
     {"te_mxfp8", ADV_CHOICE_NOT_ON_TPU, NULL},
     {"te_nvfp4", ADV_CHOICE_NOT_ON_TPU, NULL},
     {"te_nvfp4_no_rht", ADV_CHOICE_NOT_ON_TPU, NULL},
+    {"te_no_quant", ADV_CHOICE_NOT_ON_TPU, NULL},
+    {"serve_fp8_weight", ADV_CHOICE_NO_MODEL, NULL},
     {"fp4", ADV_CHOICE_NO_MODEL, NULL},
     {"int4", ADV_CHOICE_NO_MODEL, NULL},
     {NULL, 0, NULL},
@@ -70,6 +76,7 @@ static const struct adv_key_choice mesh_rules[] = {
     {"shard-exp-on-fsdp", ADV_RULE_SHARD_EXP_ON_FSDP, NULL},
     {"pipeline-large-moe", ADV_RULE_PIPELINE_LARGE_MOE, NULL},
     {"2d-fsdp", ADV_CHOICE_NO_MODEL, NULL},
+    {"fsdp-as-dp-for-attn", ADV_CHOICE_NO_MODEL, NULL},
     {NULL, 0, NULL},
 };
 static const struct adv_key_choice custom_meshes[] = {

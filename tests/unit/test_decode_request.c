@@ -319,11 +319,20 @@ static void axes_outside_the_mesh_are_ignored_with_a_warning(void **state)
     assert_non_null(find_rule(&warnings, "ignored-axis"));
 }
 
-static void gpu_only_values_are_refused_as_such(void **state)
+/* MaxText takes them, so they are not called wrong. */
+static void values_that_nothing_is_known_of_are_refused_as_such(void **state)
 {
+    static const char *const configs[] = {
+        "\"attention\":\"cudnn_flash_te\"",   "\"quantization\":\"te_mxfp8\"",
+        "\"quantization\":\"te_no_quant\"",   "\"custom_mesh_and_rule\":\"fsdp-as-dp-for-attn\"",
+        "\"weight_dtype\":\"float8_e4m3fn\"", "\"grad_dtype\":\"float8_e5m2\"",
+        "\"dtype\":\"float8_e5m2\"",
+    };
     (void)state;
-    assert_int_equal(decode_config("\"attention\":\"cudnn_flash_te\""), ADV_E_UNSUPPORTED);
-    assert_int_equal(decode_config("\"quantization\":\"te_mxfp8\""), ADV_E_UNSUPPORTED);
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        assert_int_equal(decode_config(configs[i]), ADV_E_UNSUPPORTED);
+        assert_int_equal(err.findings[0].code, ADV_E_UNSUPPORTED);
+    }
 }
 
 static adv_code decode_flags(const char *flags)
@@ -558,7 +567,7 @@ int main(void)
         cmocka_unit_test(tiles_in_the_order_of_2025_are_turned_with_a_warning),
         cmocka_unit_test(local_blocks_inherit_the_global_ones),
         cmocka_unit_test(axes_outside_the_mesh_are_ignored_with_a_warning),
-        cmocka_unit_test(gpu_only_values_are_refused_as_such),
+        cmocka_unit_test(values_that_nothing_is_known_of_are_refused_as_such),
         cmocka_unit_test(flags_mean_the_same_as_a_list_and_as_one_string),
         cmocka_unit_test(a_flag_given_twice_counts_once_with_a_warning),
         cmocka_unit_test(unknown_flags_warn_and_bad_numbers_fail),

@@ -111,7 +111,7 @@ def child(args, flags, folder):
     os.chdir(folder)
     os.environ["XLA_FLAGS"] = (f"--xla_dump_to={folder} --xla_dump_hlo_as_text "
                                "--xla_dump_hlo_module_re=.*train_step.*")
-    status = 1
+    status = SHORT  # until a refusal is written
     try:
         import maxtext
         from maxtext.trainers.pre_train import train_compile
@@ -125,8 +125,8 @@ def child(args, flags, folder):
     except BaseException as error:  # the row says what it was
         with open(os.path.join(folder, "refusal"), "w", encoding="utf-8") as out:
             out.write(f"{type(error).__name__}: {error}"[:6000])
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in OF_THE_MACHINE):
-            status = SHORT
+        if not isinstance(error, MemoryError) and getattr(error, "errno", None) not in OF_THE_MACHINE:
+            status = 1
     finally:
         os._exit(status)
 
@@ -145,7 +145,10 @@ class Job:
         self.last, self.steady, self.fault = None, 0, ""
         self.pid = os.fork()
         if self.pid == 0:
-            child(self.args, self.flags, self.folder)
+            try:
+                child(self.args, self.flags, self.folder)
+            finally:
+                os._exit(SHORT)  # before its first line: never back into the parent's code
 
     def stop(self):
         try:

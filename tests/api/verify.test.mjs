@@ -243,6 +243,7 @@ test('a compile that the machine ends, or of which XLA leaves nothing, is no wor
   assert.deepEqual(how('raise OSError(errno.ENOSPC, "No space left on device")'),
     ['failed', 'this machine had no room for the compile: OSError: [Errno 28] No space left on device']);
   assert.deepEqual(how('raise MemoryError()'), ['failed', 'this machine had no room for the compile: MemoryError']);
+  assert.deepEqual(how('os.mkdir("refusal"); raise ValueError("mesh of 3")'), ['failed', 'this machine had no room for the compile']);
   assert.deepEqual(how('pass'), ['failed', "XLA left no report of the program's memory"]);
   assert.deepEqual(how('raise ValueError("mesh of 3")'), ['refused', 'ValueError: mesh of 3']);
   assert.deepEqual(how('raise OSError("no such tokenizer")'), ['refused', 'OSError: no such tokenizer']);

@@ -98,7 +98,7 @@ enum adv_key_suits {
  * all others, with what decides whether a key is read before that key. */
 enum { ADV_TURN_NONE, ADV_TURN_REMAT, ADV_TURN_MESH, ADV_TURN_BATCH, ADV_TURN_LAST = 23 };
 
-enum { ADV_KEYS_MAX = 192 };
+enum { ADV_KEYS_MAX = 256 };
 
 struct adv_key {
     const char *name;

@@ -93,6 +93,7 @@ static bool is_default(const struct adv_catalog_key *key, const struct adv_value
     case ADV_VALUE_NULL:
         return default_is_null;
     case ADV_VALUE_BOOL:
+        if (strcmp(text, "null") == 0) return false; /* as another key has it: false says something */
         return strcmp(text, value->boolean ? "true" : "false") == 0 || (default_is_null && !value->boolean);
     case ADV_VALUE_INT:
     case ADV_VALUE_FLOAT: {
@@ -106,7 +107,7 @@ static bool is_default(const struct adv_catalog_key *key, const struct adv_value
     }
     case ADV_VALUE_LIST:
     case ADV_VALUE_OBJECT:
-        break;
+        return strcmp(text, value->string) == 0;
     }
     return false;
 }

@@ -319,6 +319,31 @@ static void axes_outside_the_mesh_are_ignored_with_a_warning(void **state)
     assert_non_null(find_rule(&warnings, "ignored-axis"));
 }
 
+static void keys_that_change_a_step_and_have_no_price_say_so(void **state)
+{
+    static const struct {
+        const char *config;
+        bool told;
+    } cases[] = {
+        {"\"activations_in_float32\":true", true},
+        {"\"dropout_rate\":0.1", true},
+        {"\"dropout_rate\":0", false},
+        {"\"local_sa_use_fused_bwd_kernel\":false", true},
+        {"\"local_sa_use_fused_bwd_kernel\":null", false},
+        {"\"local_sa_k_layout\":\"SEQ_MINOR\"", true},
+        {"\"logical_axis_rules\":[[\"batch\",[\"data\"]]]", true},
+        {"\"trainable_parameters_mask\":[\".*query.*\"]", true},
+        {"\"trainable_parameters_mask\":[]", false},
+        {"\"set_remat_policy_on_pipeline_iterations\":false", true},
+        {"\"use_tunix_gradient_accumulation\":\"False\"", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_ok(decode_config(cases[i].config));
+        if ((find_rule(&warnings, "not-modelled") != NULL) != cases[i].told) fail_msg("%s", cases[i].config);
+    }
+}
+
 /* MaxText takes them, so they are not called wrong. */
 static void values_that_nothing_is_known_of_are_refused_as_such(void **state)
 {
@@ -567,6 +592,7 @@ int main(void)
         cmocka_unit_test(tiles_in_the_order_of_2025_are_turned_with_a_warning),
         cmocka_unit_test(local_blocks_inherit_the_global_ones),
         cmocka_unit_test(axes_outside_the_mesh_are_ignored_with_a_warning),
+        cmocka_unit_test(keys_that_change_a_step_and_have_no_price_say_so),
         cmocka_unit_test(values_that_nothing_is_known_of_are_refused_as_such),
         cmocka_unit_test(flags_mean_the_same_as_a_list_and_as_one_string),
         cmocka_unit_test(a_flag_given_twice_counts_once_with_a_warning),

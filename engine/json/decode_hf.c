@@ -95,6 +95,22 @@ static void require_plain(const struct reader *reader, const char *member, json_
     require_value(reader, member, json_object_get(reader->config, member), only);
 }
 
+/* Blocks of local layers with one global layer at their end, as MaxText builds them. */
+static void require_cycle(const struct reader *reader, size_t period)
+{
+    const json_t *types = json_object_get(reader->config, "layer_types");
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        const bool is_global = (i + 1) % period == 0;
+        if (type && strcmp(type, is_global ? "full_attention" : "sliding_attention") == 0) continue;
+        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, ADV_AT(reader->at, "layer_types"), NULL,
+                          "MaxText's %s block has another order of layers: %zu local, then 1 global, but "
+                          "layer %zu is \"%.40s\"",
+                          adv_decoder_name(reader->keys->decoder_block), period - 1, i + 1, type ? type : "");
+        return;
+    }
+}
+
 /* MaxText's rotary scalings: linear, yarn, and llama3's with the numbers of Llama 3.1. */
 static void warn_of_rope(const struct reader *reader)
 {
@@ -105,11 +121,12 @@ static void warn_of_rope(const struct reader *reader)
                    {"low_freq_factor", 1},
                    {"high_freq_factor", 4},
                    {"original_max_position_embeddings", 8192}};
-    const json_t *scaling = json_object_get(reader->config, "rope_scaling");
+    const char *member = NULL;
+    const json_t *scaling = adv_hf_rope(reader->config, &member);
     const char *type = json_string_value(json_object_get(scaling, "rope_type"));
     if (!type) type = json_string_value(json_object_get(scaling, "type"));
     if (!type || !reader->warnings) return;
-    const char *pointer = ADV_AT(reader->at, "rope_scaling");
+    const char *pointer = ADV_AT(reader->at, member);
     bool llama3 = strcmp(type, "llama3") == 0;
     if (!llama3 && strcmp(type, "default") != 0 && strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0)
         (void)adv_err_add(reader->warnings, ADV_E_UNSUPPORTED, pointer,
@@ -186,6 +203,7 @@ static void read_gemma2(const struct reader *reader)
                           "gemma2 alternates local and global layers: %lld is odd",
                           (long long)keys->base_num_decoder_layers);
     keys->base_num_decoder_layers /= 2;
+    require_cycle(reader, 2);
 }
 
 static void read_gemma3(const struct reader *reader)
@@ -219,6 +237,7 @@ static void read_gemma3(const struct reader *reader)
             "MaxText's gemma3 repeats 5 local and 1 global layer, the config asks for a period of %d",
             pattern);
     }
+    require_cycle(reader, 6);
 }
 
 static void read_deepseek(const struct reader *reader)
@@ -253,6 +272,7 @@ static void read_gpt_oss(const struct reader *reader)
     read_common(reader);
     READ_FIELDS(reader, fields);
     keys->attention_bias = keys->attention_sink = keys->mlp_bias = keys->routed_bias = true;
+    require_cycle(reader, 2);
 }
 
 static void read_gpt2(const struct reader *reader)

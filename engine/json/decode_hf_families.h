@@ -23,6 +23,11 @@ bool adv_hf_is_plain(const char *model_type);
  * `seq_len`, 0 when that is not known, are longer than they. */
 void adv_hf_warn_of_window(const json_t *model, const char *at, int64_t seq_len, adv_err *warnings);
 
+/* What the configuration of a decoder says of its rotary embedding, and the member that says it:
+ * rope_scaling, or rope_parameters, where newer versions of the library put it together with the base; of
+ * layers of two kinds what the global ones have. NULL: nothing. */
+const json_t *adv_hf_rope(const json_t *config, const char **member);
+
 /* Its dimensions as keys of the block that costs the same; keys->without_maxtext is set. ADV_E_INVALID:
  * missing dimensions; ADV_E_UNSUPPORTED: layers that are not all alike. */
 ADV_MUST_CHECK adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,

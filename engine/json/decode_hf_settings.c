@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_model.h"
 #include "engine/json/encode_common.h"
 
@@ -60,11 +61,17 @@ static void copy_number(const struct writer *writer, const json_t *from, const c
     if (json_is_number(value)) ADV_PUT(writer->object, ADV_M(key, json_number_value(value)));
 }
 
-/* rope_scaling, or what newer versions of the library put it into together with the base. */
-static const json_t *scaling_of(const json_t *config)
+const json_t *adv_hf_rope(const json_t *config, const char **member)
 {
-    const json_t *scaling = json_object_get(config, "rope_scaling");
-    return json_is_object(scaling) ? scaling : json_object_get(config, "rope_parameters");
+    static const char *const members[] = {"rope_scaling", "rope_parameters"};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const json_t *found = json_object_get(config, members[i]);
+        const json_t *global = json_object_get(found, "full_attention");
+        if (!json_is_object(found)) continue;
+        if (member) *member = members[i];
+        return json_is_object(global) ? global : found;
+    }
+    return NULL;
 }
 
 static void put_yarn(const struct writer *writer, const json_t *scaling)
@@ -87,7 +94,7 @@ static void put_yarn(const struct writer *writer, const json_t *scaling)
 static void put_rope(const struct writer *writer)
 {
     static const char *const bases[] = {"rope_theta", "rotary_emb_base", NULL};
-    const json_t *scaling = scaling_of(writer->config);
+    const json_t *scaling = adv_hf_rope(writer->config, NULL);
     const double base = number(scaling, "rope_theta", family_of(writer->model_type)->rope_theta);
     const char *type = json_string_value(json_object_get(scaling, "rope_type"));
     if (!type) type = json_string_value(json_object_get(scaling, "type"));
@@ -148,8 +155,10 @@ static void put_gemma(const struct writer *writer)
     ADV_PUT(writer->object, ADV_M("use_post_attn_norm", json_true()),
             ADV_M("use_post_ffw_norm", json_true()));
     if (decoder == ADV_DECODER_GEMMA2) return;
-    ADV_PUT(writer->object,
-            ADV_M("local_rope_max_timescale", number(writer->config, "rope_local_base_freq", 1e4)));
+    const json_t *local =
+        json_object_get(json_object_get(writer->config, "rope_parameters"), "sliding_attention");
+    ADV_PUT(writer->object, ADV_M("local_rope_max_timescale", number(writer->config, "rope_local_base_freq",
+                                                                     number(local, "rope_theta", 1e4))));
     /* MaxText takes the scale of the query from the name: 27b's is by width, the others' by head. */
     const double scalar = number(writer->config, "query_pre_attn_scalar", (double)writer->keys->head_dim);
     const bool by_head = scalar >= (double)writer->keys->head_dim && scalar <= (double)writer->keys->head_dim;

@@ -96,17 +96,16 @@ adv_code adv_store_measurement_is_ahead(struct adv_db *db, const char *at, int m
     return code == ADV_E_NOT_FOUND ? ADV_OK : code;
 }
 
-/* The drift of some measurements: each over the median of its plan, in the order of time. */
-#define DRIFT(some)                                                                                          \
-    "measured_drift(array_agg(d.measured_step_time_s / t.typical ORDER BY d.measured_at, d.id)) FROM "       \
-    "(SELECT "                                                                                               \
-    "* FROM " some ") d JOIN (SELECT run_id, rank, percentile_cont(0.5) WITHIN GROUP (ORDER BY "             \
-    "measured_step_time_s) AS typical FROM " some " GROUP BY run_id, rank HAVING count(*) > 1) t ON "        \
-    "t.run_id = d.run_id AND t.rank = d.rank"
-
-#define DRIFT_OF_RUN    DRIFT("measurements WHERE run_id = r.id")
-#define DRIFT_OF_GROUP  DRIFT("picked WHERE chip = p.chip AND model = p.model")
-#define DRIFT_OF_PICKED DRIFT("picked")
+/* Some measurements, each with its ratio to the median of its plan; a plan measured once has none. */
+#define RATIOS(some)                                                                                         \
+    "(SELECT d.*, d.measured_step_time_s / t.typical AS ratio FROM (SELECT * FROM " some                     \
+    ") d JOIN (SELECT run_id, rank, percentile_cont(0.5) WITHIN GROUP (ORDER BY measured_step_time_s) AS "   \
+    "typical FROM " some " GROUP BY run_id, rank HAVING count(*) > 1) t ON t.run_id = d.run_id AND t.rank "  \
+    "= d.rank)"
+#define RATIOS_OF_RUN    RATIOS("measurements WHERE run_id = r.id")
+#define RATIOS_OF_PICKED RATIOS("picked")
+/* The drift of ratios, in the order of time; they follow. */
+#define DRIFT_OF "measured_drift(array_agg(ratio ORDER BY measured_at, id)) AS drift FROM "
 
 adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, struct adv_text *json,
                                      adv_err *err)
@@ -114,8 +113,8 @@ adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, stru
     static const char sql[] =
         "SELECT json_build_object('measurements', coalesce((SELECT "
         "json_agg(json_build_object(" MEASUREMENT_MEMBERS ") ORDER BY m.id DESC) FROM measurements m WHERE "
-        "m.run_id = r.id), '[]'::json), 'drift', (SELECT " DRIFT_OF_RUN ")) FROM runs r WHERE r.id = "
-        "$1::uuid AND r.deleted_at IS NULL";
+        "m.run_id = r.id), '[]'::json), 'drift', (SELECT " DRIFT_OF RATIOS_OF_RUN " q)) FROM runs r WHERE "
+        "r.id = $1::uuid AND r.deleted_at IS NULL";
     return adv_db_print_of(db, &adv_db_run_kind, sql, ADV_VALUES(run_id), json, err);
 }
 
@@ -146,15 +145,17 @@ adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter 
         "m.step_time_high_s AS inside FROM measurements m JOIN runs r ON r.id = m.run_id WHERE r.deleted_at "
         "IS NULL AND ($1::text IS NULL OR r.project = $1) AND ($2::text IS NULL OR r.label = $2) AND "
         "($3::text IS NULL OR r.model = $3) AND ($4::text IS NULL OR r.chip = $4) AND ($5::timestamptz IS "
-        "NULL OR m.measured_at >= $5::timestamptz)), shown AS (SELECT *, row_number() OVER (ORDER BY id "
-        "DESC) AS place FROM picked WHERE $6::uuid IS NULL OR id < $6::uuid ORDER BY id DESC LIMIT $7::int "
-        "+ 1) SELECT json_build_object('rows', coalesce((SELECT json_agg(json_build_object('project', "
-        "nullif(m.project, ''), 'label', nullif(m.label, ''), 'model', m.model, 'chip', m.chip, 'topology', "
-        "m.topology, " MEASUREMENT_MEMBERS ") ORDER BY m.place) FROM shown m WHERE m.place <= $7::int), "
-        "'[]'::json), 'groups', coalesce((SELECT json_agg(g.json) FROM (SELECT json_build_object('chip', "
-        "chip, 'model', model, " STATISTICS ", 'drift', (SELECT " DRIFT_OF_GROUP ")) AS json FROM picked p "
-        "GROUP BY chip, model ORDER BY chip, model) g), '[]'::json), " STATISTICS ", 'drift', "
-        "(SELECT " DRIFT_OF_PICKED "), 'next_cursor', (SELECT m.id FROM shown m WHERE m.place = $7::int AND "
+        "NULL OR m.measured_at >= $5::timestamptz)), ratios AS " RATIOS_OF_PICKED
+        ", drifts AS (SELECT chip, model, " DRIFT_OF "ratios GROUP BY chip, model), shown AS (SELECT *, "
+        "row_number() OVER (ORDER BY id DESC) AS place FROM picked WHERE $6::uuid IS NULL OR id < $6::uuid "
+        "ORDER BY id DESC LIMIT $7::int + 1) SELECT json_build_object('rows', coalesce((SELECT "
+        "json_agg(json_build_object('project', nullif(m.project, ''), 'label', nullif(m.label, ''), 'model', "
+        "m.model, 'chip', m.chip, 'topology', m.topology, " MEASUREMENT_MEMBERS ") ORDER BY m.place) FROM "
+        "shown m WHERE m.place <= $7::int), '[]'::json), 'groups', coalesce((SELECT json_agg(g.json) FROM "
+        "(SELECT json_build_object('chip', chip, 'model', model, " STATISTICS ", 'drift', "
+        "coalesce((array_agg(drift))[1], measured_drift(NULL))) AS json FROM picked LEFT JOIN drifts USING "
+        "(chip, model) GROUP BY chip, model ORDER BY chip, model) g), '[]'::json), " STATISTICS ", 'drift', "
+        "(SELECT " DRIFT_OF "ratios), 'next_cursor', (SELECT m.id FROM shown m WHERE m.place = $7::int AND "
         "(SELECT count(*) FROM shown) > $7::int)) FROM picked";
     return adv_db_print(db, sql,
                         ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since,

@@ -321,6 +321,17 @@ test('the file that MaxText writes its metrics to is a measurement, with the sca
   await problem(assert, await measure(run.run_id, file, 'application/xml'), 415, 'unsupported-media-type');
 });
 
+test('accuracy of many models is answered in time, each with its drift', async () => {
+  const run = await store({ project: 'many-models' });
+  sql(DATABASE, `INSERT INTO runs (id, kind, project, model, chip, engine_version, catalog_hash, request, response)
+      SELECT uuid_v7(), kind, project, 'many-' || n % 400, chip, engine_version, catalog_hash, '{}', '{}' FROM runs, generate_series(1, 1600) n WHERE id = '${run.run_id}';
+    INSERT INTO measurements (id, run_id, measured_at, source, measured_step_time_s, step_time_s, step_time_low_s, step_time_high_s, hbm_bytes_per_device)
+      SELECT uuid_v7(), r.id, now() - d * interval '1 day', 's', CASE WHEN d > 5 THEN 3 ELSE 4 END, 3, 2, 5, 1e9 FROM runs r, generate_series(1, 10) d WHERE r.model LIKE 'many-%'`);
+  const { groups, drift } = await get('/v1/accuracy?project=many-models&limit=1');
+  assert.equal(groups.length, 400);
+  assert.deepEqual([drift.drifts, groups[399].drift.drifts, groups[399].drift.earlier_count], [true, true, 20]);
+});
+
 test('drift is what the same plans take more or less than before, beyond their scatter', async () => {
   const series = async (project, values) => {
     const run = await store({ project });

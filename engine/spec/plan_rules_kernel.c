@@ -48,6 +48,23 @@ bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_r
         "%lld tokens do not split into %lld context chunks", (long long)sequence, (long long)parts);
 }
 
+/* Of every strategy but all_gather: types.py:5216 to 5236, 5268 to 5287 and 3956 to 3982 of MaxText 0.2.5. */
+static bool lacks_kernel(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const char *strategy = adv_cp_strategy_name(facts->plan->family.cp_strategy);
+    if (!is_flash(facts) || !facts->plan->family.use_tokamax_splash) {
+        return adv_rule_broken(report, "/config/context_parallel_strategy",
+                               "set attention flash and use_tokamax_splash true",
+                               "the %s strategy runs with the tokamax splash kernel only", strategy);
+    }
+    for (int i = 0; i < facts->model->layer_kinds_count; i++) {
+        if (facts->model->layers[i].has_sink)
+            return adv_rule_broken(report, "/config/context_parallel_strategy", "use all_gather",
+                                   "the %s strategy takes no attention sinks", strategy);
+    }
+    return false;
+}
+
 bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
@@ -57,11 +74,7 @@ bool adv_rule_ring(const struct adv_rule_facts *facts, struct adv_rule_report *r
                                "set ici_context_parallelism above 1",
                                "the ring strategy needs context parallelism, which is 1");
     }
-    if (!is_flash(facts) || !plan->family.use_tokamax_splash) {
-        return adv_rule_broken(report, "/config/context_parallel_strategy",
-                               "set attention flash and use_tokamax_splash true",
-                               "the ring strategy runs with the tokamax splash kernel only");
-    }
+    if (lacks_kernel(facts, report)) return true;
     for (int i = 0; plan->family.packing && i < facts->model->layer_kinds_count; i++) {
         if (facts->model->layers[i].kv_lora_rank > 0)
             return adv_rule_broken(
@@ -96,10 +109,16 @@ bool adv_rule_ulysses(const struct adv_rule_facts *facts, struct adv_rule_report
         return adv_rule_broken(report, "/config/context_parallel_load_balance", "set it to false",
                                "the ulysses strategy does not take load balancing");
     }
-    if (facts->has_local) {
-        return adv_rule_broken(
-            report, "/config/context_parallel_strategy", "use all_gather",
-            "the ulysses strategy takes global attention only; this model has window or chunk layers");
+    if (facts->context == 1) {
+        return adv_rule_broken(report, "/config/context_parallel_strategy",
+                               "set ici_context_parallelism above 1",
+                               "the ulysses strategy needs context parallelism, which is 1");
+    }
+    if (lacks_kernel(facts, report)) return true;
+    if (facts->has_local || facts->has_latent) {
+        return adv_rule_broken(report, "/config/context_parallel_strategy", "use all_gather",
+                               "the ulysses strategy takes global attention only; this model has %s",
+                               facts->has_local ? "window or chunk layers" : "multi-head latent attention");
     }
     if (plan->family.dcn[ADV_AXIS_CONTEXT] > 1) {
         return adv_rule_broken(report, "/config/dcn_context_parallelism", "set it to 1",
@@ -126,6 +145,15 @@ bool adv_rule_usp(const struct adv_rule_facts *facts, struct adv_rule_report *re
                                "set both axes above 1, or use ring or ulysses",
                                "usp needs ring and ulysses parts: context is %d, context_usp_ulysses is %d",
                                facts->context, facts->ulysses);
+    }
+    if (lacks_kernel(facts, report)) return true;
+    if (facts->has_latent) {
+        return adv_rule_broken(report, "/config/context_parallel_strategy", "use all_gather",
+                               "the usp strategy takes no multi-head latent attention");
+    }
+    if (plan->family.dcn[ADV_AXIS_CONTEXT] > 1 || plan->family.dcn[ADV_AXIS_ULYSSES] > 1) {
+        return adv_rule_broken(report, "/config/dcn_context_parallelism", "set it to 1",
+                               "the usp strategy stays inside a slice");
     }
     int64_t square = (int64_t)facts->context * facts->context;
     if (plan->family.seq_len % square != 0) {

@@ -58,8 +58,28 @@ static const struct {
      "/config/packing"},
     {"context-ulysses", NULL, "\"context_parallel_strategy\":\"ulysses\",\"ici_context_parallelism\":2",
      "/config/context_parallel_load_balance"},
+    {"context-ulysses", NULL,
+     "\"context_parallel_strategy\":\"ulysses\",\"ici_context_parallelism\":2,"
+     "\"context_parallel_load_balance\":false",
+     "/config/context_parallel_strategy"},
+    {"context-ulysses", NULL,
+     "\"context_parallel_strategy\":\"ulysses\",\"use_tokamax_splash\":true,"
+     "\"context_parallel_load_balance\":false",
+     "/config/context_parallel_strategy"},
+    {"context-ulysses", "deepseek2-16b",
+     "\"context_parallel_strategy\":\"ulysses\",\"ici_context_parallelism\":2,\"use_tokamax_splash\":true,"
+     "\"context_parallel_load_balance\":false",
+     "/config/context_parallel_strategy"},
     {"context-usp", NULL, "\"ici_context_usp_ulysses_parallelism\":2",
      "/config/ici_context_usp_ulysses_parallelism"},
+    {"context-usp", NULL,
+     "\"context_parallel_strategy\":\"usp\",\"ici_context_parallelism\":2,"
+     "\"ici_context_usp_ulysses_parallelism\":2",
+     "/config/context_parallel_strategy"},
+    {"context-usp", "deepseek2-16b",
+     "\"context_parallel_strategy\":\"usp\",\"ici_context_parallelism\":2,\"use_tokamax_splash\":true,"
+     "\"ici_context_usp_ulysses_parallelism\":2",
+     "/config/context_parallel_strategy"},
     {"block-q", NULL, "\"sa_block_q\":2048,\"ici_context_parallelism\":8", "/config/sa_block_q"},
     {"block-kv", NULL, "\"sa_block_kv\":3072,\"sa_block_kv_compute\":512", "/config/sa_block_kv"},
     {"block-compute", NULL, "\"sa_block_kv_compute\":192", "/config/sa_block_kv_compute"},

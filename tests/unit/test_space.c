@@ -313,6 +313,35 @@ static void fp8_experts_run_through_tokamax_and_bf16_ones_through_megablox(void 
     fixture_close(&fixture);
 }
 
+/* Keys go round rings and heads are exchanged in tokamax's kernel alone, which v5e has no published tiles
+ * for. */
+static void context_is_gathered_where_jax_kernels_attend(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static const char *const chips[] = {"v5e\",\"topology\":\"8x8", "v6e\",\"topology\":\"8x8"};
+    for (int tokamax = 0; tokamax < 2; tokamax++) {
+        struct adv_space space;
+        char text[512];
+        int gathered = 0, others = 0;
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"%s\"},\"workload\":{"
+                       "\"seq_len\":32768,\"per_device_batch_size\":1}}",
+                       chips[tokamax]);
+        build(&fixture, text, &space);
+        for (int i = 0; i < space.families_count; i++) {
+            struct adv_plan plan;
+            adv_space_plan(&space, &space.families[i], &plan);
+            assert_int_equal(plan.family.use_tokamax_splash, tokamax);
+            if (adv_plan_degree(&plan, ADV_AXIS_CONTEXT) == 1) continue;
+            *(plan.family.cp_strategy == ADV_CP_ALL_GATHER ? &gathered : &others) += 1;
+        }
+        assert_true(gathered > 0);
+        assert_int_equal(others > 0, tokamax);
+        fixture_close(&fixture);
+    }
+}
+
 static void a_batch_of_tokens_must_be_whole_sequences(void **state)
 {
     (void)state;
@@ -371,6 +400,7 @@ int main(void)
         cmocka_unit_test(no_depth_of_a_pipeline_that_is_left_out_is_faster),
         cmocka_unit_test(any_quantization_tries_the_formats_the_chip_is_native_to),
         cmocka_unit_test(fp8_experts_run_through_tokamax_and_bf16_ones_through_megablox),
+        cmocka_unit_test(context_is_gathered_where_jax_kernels_attend),
         cmocka_unit_test(a_batch_of_tokens_must_be_whole_sequences),
         cmocka_unit_test(batches_split_into_every_number_of_accumulation_steps),
         cmocka_unit_test(an_empty_space_names_the_rule_that_empties_it),

@@ -1,4 +1,7 @@
 /* advise.c: decode, search, explain, write. Read this file first. */
+#include <stdio.h>
+#include <string.h>
+
 #include "engine/answer/answer.h"
 #include "engine/answer/estimate.h"
 #include "engine/answer/needs.h"
@@ -7,8 +10,11 @@
 #include "engine/explain/whatif.h"
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_store.h"
+#include "engine/json/encode_common.h"
+#include "engine/json/lint_rules.h"
 #include "engine/search/in_order.h"
 #include "engine/search/remat_space.h"
+#include "engine/search/space_batch.h"
 
 /* Whether the ranked plans have the best placements and tiles there are: nothing fixed them, and the search
  * was for speed and came to its end. */
@@ -188,6 +194,25 @@ static adv_code tell_sensitivities(const struct adv_teller *teller, struct adv_a
                                 found, teller->err);
 }
 
+/* What MaxText refuses of keys that no plan is made of, as the pins leave them in the first plan. */
+static void warn_of_refusals(const struct adv_advise_answer *answer, adv_err *warnings)
+{
+    const struct adv_advise_request *request = answer->request;
+    if (request->pins_count == 0 || answer->result->found_count == 0) return;
+    adv_err refused = adv_err_empty();
+    ADV_JSON_OWN json_t *config = adv_encode_config(answer->ranked[0].config);
+    adv_lint_rules(answer->catalog, request->model.maxtext_name, config, &refused);
+    for (int i = 0; i < refused.count; i++) {
+        const struct adv_finding *finding = &refused.findings[i];
+        const char *key = finding->pointer + strlen("/config/");
+        char pointer[ADV_LIMIT_POINTER];
+        if (!adv_request_pins(request, key)) continue;
+        (void)snprintf(pointer, sizeof pointer, "/pins/%s", key);
+        (void)adv_err_add_rule(warnings, finding->code, finding->rule, pointer,
+                               "pin what it needs, or unpin it", "%s", finding->detail);
+    }
+}
+
 static adv_code explain(struct adv_answer_job *job, const struct adv_constants *constants,
                         struct adv_advise_answer *answer)
 {
@@ -201,6 +226,7 @@ static adv_code explain(struct adv_answer_job *job, const struct adv_constants *
     adv_code code = tell_all(&teller, count, answer);
     if (code == ADV_OK) code = tell_baseline(&teller, answer);
     if (code == ADV_OK) code = tell_sensitivities(&teller, answer);
+    if (code == ADV_OK) warn_of_refusals(answer, job->warnings);
     return code;
 }
 

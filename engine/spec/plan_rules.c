@@ -421,6 +421,7 @@ static const struct {
     {"latent-ranks-by-shards", ILLEGAL, MESH, rule_latent_ranks},
     {"learned-positions", ILLEGAL, MESH, rule_positions},
     {"experts-by-shards", ILLEGAL, MESH, rule_experts},
+    {"one-expert-sharding", ILLEGAL, MESH, adv_rule_one_expert_sharding},
     {"expert-axis-unused", ILLEGAL, MESH, rule_expert_axis_unused},
     {"expert-options-without-experts-axis", REFUSED, BATCH, rule_expert_options},
     {"ring-of-experts", ILLEGAL, BATCH, rule_ring_of_experts},

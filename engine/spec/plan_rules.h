@@ -45,7 +45,8 @@ adv_rule adv_rule_block_q, adv_rule_block_kv, adv_rule_block_compute, adv_rule_t
     adv_rule_tile_tails;
 
 /* Rules of plan_rules_mesh.c. */
-adv_rule adv_rule_custom_mesh, adv_rule_custom_mesh_unused, adv_rule_optimizer_over_data;
+adv_rule adv_rule_custom_mesh, adv_rule_custom_mesh_unused, adv_rule_optimizer_over_data,
+    adv_rule_one_expert_sharding;
 
 /* Rules of plan_rules_pipeline.c. */
 adv_rule adv_rule_pipeline_layers, adv_rule_pipeline_cycle, adv_rule_pipeline_experts, adv_rule_pipeline_bias,

@@ -52,3 +52,11 @@ bool adv_rule_optimizer_over_data(const struct adv_rule_facts *facts, struct adv
         "set it to false, or the fsdp axes to 1 and ici_data_parallelism to what they had",
         "MaxText shards the optimizer over data only where weights are whole, and fsdp is %d", fsdp);
 }
+
+/* types.py:1342 */
+bool adv_rule_one_expert_sharding(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->plan->family.shard_exp_on_fsdp || !facts->plan->family.use_2d_fsdp_sharding) return false;
+    return adv_rule_broken(report, "/config/shard_exp_on_fsdp", "set one of the two to false",
+                           "MaxText takes one of shard_exp_on_fsdp and use_2d_fsdp_sharding, both are true");
+}

@@ -208,6 +208,25 @@ static void pinned_values_stay_where_another_would_do(void **state)
     }
 }
 
+/* Experts quantised before they are gathered would be sharded by their number, too. */
+static void pinned_2d_sharding_is_the_only_one_of_experts(void **state)
+{
+    static struct fixture fixture;
+    struct adv_search_result result;
+    (void)state;
+    fixture_search(&fixture,
+                   JOB("deepseek3-671b", "{\"chip\":\"tpu7x\",\"topology\":\"4x8x8\"}",
+                       "{\"seq_len\":4096,\"per_device_batch_size\":4,\"quantization\":\"fp8_full\","
+                       "\"weight_dtype\":\"bfloat16\"}") ",\"pins\":{\"use_2d_fsdp_sharding\":true}}",
+                   &result);
+    assert_true(result.found_count > 0);
+    for (int i = 0; i < result.found_count; i++) {
+        assert_true(result.found[i].plan.family.use_2d_fsdp_sharding);
+        assert_false(result.found[i].plan.family.shard_exp_on_fsdp);
+    }
+    fixture_close(&fixture);
+}
+
 /* Predicting the token after next takes the sequence in its order. */
 static void another_token_is_predicted_over_context_in_order(void **state)
 {
@@ -247,6 +266,7 @@ int main(void)
                                        cmocka_unit_test(custom_alone_leaves_the_tensors_to_the_search),
                                        cmocka_unit_test(pinned_tiles_stay_and_compile),
                                        cmocka_unit_test(pinned_values_stay_where_another_would_do),
+                                       cmocka_unit_test(pinned_2d_sharding_is_the_only_one_of_experts),
                                        cmocka_unit_test(another_token_is_predicted_over_context_in_order),
                                        cmocka_unit_test(a_backward_pass_that_is_not_to_be_fused_is_not)};
     return run_group(tests);

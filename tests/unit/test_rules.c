@@ -23,6 +23,8 @@ static const struct {
     {"experts-by-shards", "mixtral-8x7b", "\"ici_expert_parallelism\":16", "/config/ici_expert_parallelism"},
     {"expert-axis-unused", "mixtral-8x7b", "\"ici_expert_parallelism\":8,\"shard_exp_on_fsdp\":true",
      "/config/shard_exp_on_fsdp"},
+    {"one-expert-sharding", "mixtral-8x7b", "\"shard_exp_on_fsdp\":true,\"use_2d_fsdp_sharding\":true",
+     "/config/shard_exp_on_fsdp"},
     {"no-dropping", "gpt-oss-20b", "\"capacity_factor\":1.25,\"sparse_matmul\":false",
      "/config/capacity_factor"},
     {"scan-cycle", "qwen3-vl-4b", "\"scan_layers\":true", "/config/scan_layers"},

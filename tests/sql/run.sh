@@ -142,6 +142,29 @@ holds 'and no plan has it for its word' gives words "SELECT string_agg(rank::tex
     AND compiled_hbm_bytes_per_device IS NULL AND result ->> 'verdict' = 'failed' AND result ->> 'reason' LIKE '%verify the plan again' AND changes = 1" 15
 holds 'the words about the others stay' gives words "SELECT count(*) FROM verification_plans WHERE verdict = 'compiles' AND result ->> 'verdict' = 'compiles' AND changes = 0" 3
 
+# Words that were the machine's are forgotten; bytes that the host's buffers were part of become the compiler's.
+fresh machine
+up_to machine 108
+sql machine "$(run_row 1)"
+sql machine "INSERT INTO verifications (id, run_id, mode) SELECT '00000000-0000-7000-8000-000000000002', id, 'assign' FROM runs"
+rank=0
+for word in 'refused|"refused_keys": [], "refused_flags": []|NULL' 'refused|"refused_keys": ["a"], "refused_flags": []|NULL' \
+    'refused|"refused_keys": [], "refused_flags": ["f"]|NULL' 'compiles|"argument_bytes_per_device": 10, "heap_bytes_per_device": 80|106' \
+    'compiles|"argument_bytes_per_device": 10, "heap_bytes_per_device": 80|90.2' 'compiles|"argument_bytes_per_device": 10, "heap_bytes_per_device": null|90'; do
+    rank=$((rank + 1))
+    IFS='|' read -r verdict members bytes <<< "$word"
+    columns='plan_sha256, verdict, compiled_hbm_bytes_per_device, result'
+    values="repeat('$rank', 64), '$verdict', $bytes, '{\"compiled_hbm_bytes_per_device\": ${bytes/NULL/null}, $members}'"
+    sql machine "INSERT INTO proofs (mode, versions, $columns) VALUES ('assign', 'v', $values)"
+    sql machine "INSERT INTO verification_plans (verification_id, rank, plan, predicted, state, $columns) SELECT id, $rank, 'p', '{}', 'done', $values FROM verifications"
+done
+migrate machine 2> /dev/null
+holds 'a refusal without a key or a flag is forgotten' gives machine "SELECT string_agg(left(plan_sha256, 1), '' ORDER BY plan_sha256) FROM proofs" 23456
+for table in proofs verification_plans; do
+    holds "$table hold the compiler's own bytes" gives machine "SELECT string_agg(compiled_hbm_bytes_per_device::text || ' ' ||
+        (result ->> 'compiled_hbm_bytes_per_device'), ', ' ORDER BY plan_sha256) FROM $table WHERE verdict = 'compiles'" '90 90, 90.2 90.2, 90 90'
+done
+
 # --- projects --------------------------------------------------------------------------------------------------
 holds 'every table with rows of a project or of a run has a rule for them' gives one "
     SELECT count(*) FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND NOT relrowsecurity

@@ -118,6 +118,25 @@ static void fix_pinned(const struct adv_advise_request *request, struct adv_rema
     }
 }
 
+/* Tensors of routed experts bear a second name. Where that is pinned to a place the tensor is there. */
+static void fix_second_names(bool einsum_experts, struct adv_remat_space *space)
+{
+    static const struct {
+        enum adv_tensor name, second;
+        bool einsum_only;
+    } pairs[] = {{ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MLPWI_0, false},
+                 {ADV_TENSOR_MOE_MLPWI_1, ADV_TENSOR_MLPWI_1, true},
+                 {ADV_TENSOR_MOE_MLPWO, ADV_TENSOR_MLPWO, false}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        const enum adv_placement there = space->placements[pairs[i].second];
+        if (space->fixed[pairs[i].name] || !space->fixed[pairs[i].second] || there == ADV_PLACE_REMAT ||
+            (pairs[i].einsum_only && !einsum_experts))
+            continue;
+        space->fixed[pairs[i].name] = true;
+        space->placements[pairs[i].name] = there;
+    }
+}
+
 /* In a scan step of many layers the inputs inside it are sums that the recomputation passes on its way: to
  * keep them takes memory at the loss and no time off. */
 enum adv_placement adv_remat_input_stays(const struct adv_model *model)
@@ -132,9 +151,11 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
 {
     *space = (struct adv_remat_space){.pinned = request->remat_pinned, .is_custom = request->custom_pinned};
     struct named named = named_by(&request->model, &request->workload.base);
+    const bool einsum_experts = request->workload.base.family.moe == ADV_MOE_DENSE;
     if (!space->pinned) fix_pinned(request, space);
+    if (named.experts) fix_second_names(einsum_experts, space);
     if (named.attention) list_attention(&named, space);
-    list_feed_forward(&named, request->workload.base.family.moe == ADV_MOE_DENSE, space);
+    list_feed_forward(&named, einsum_experts, space);
     space->input_may_offload = named.names_input && !space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT];
     space->input_stays = adv_remat_input_stays(&request->model);
     for (int i = 0; i < request->model.layer_kinds_count; i++)

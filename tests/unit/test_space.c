@@ -369,6 +369,39 @@ static void batches_split_into_every_number_of_accumulation_steps(void **state)
     fixture_close(&fixture);
 }
 
+#define MIXTRAL_JOB(pins)                                                                                    \
+    "{\"model\":\"mixtral-8x7b\",\"cluster\":" V6E_16 ",\"workload\":" BATCH_64 ",\"pins\":{" pins "}}"
+
+static bool opens(const struct adv_remat_space *open, enum adv_tensor tensor)
+{
+    for (int i = 0; i < open->units_count; i++)
+        if (open->units[i].tensor == tensor) return true;
+    return false;
+}
+
+/* Outputs of routed experts are mlpwo as well as moe_mlpwo: kept by either name they are kept. */
+static void a_place_pinned_by_a_second_name_is_not_searched(void **state)
+{
+    (void)state;
+    static struct fixture fixture;
+    static const struct {
+        const char *job;
+        bool out, gate;
+    } rows[] = {{MIXTRAL_JOB(""), true, true},
+                {MIXTRAL_JOB("\"mlpwo\":\"device\""), false, true},
+                {MIXTRAL_JOB("\"mlpwo\":\"remat\""), true, true}, /* the other name may keep it */
+                {MIXTRAL_JOB("\"mlpwi_0\":\"offload\""), true, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct adv_remat_space open;
+        fixture_open(&fixture, rows[i].job);
+        adv_remat_space_build(fixture.request, &open);
+        assert_int_equal(opens(&open, ADV_TENSOR_MOE_MLPWO), rows[i].out);
+        assert_int_equal(opens(&open, ADV_TENSOR_MOE_MLPWI_0), rows[i].gate);
+        assert_true(opens(&open, ADV_TENSOR_QUERY_PROJ));
+        fixture_close(&fixture);
+    }
+}
+
 static void an_empty_space_names_the_rule_that_empties_it(void **state)
 {
     (void)state;
@@ -403,6 +436,7 @@ int main(void)
         cmocka_unit_test(context_is_gathered_where_jax_kernels_attend),
         cmocka_unit_test(a_batch_of_tokens_must_be_whole_sequences),
         cmocka_unit_test(batches_split_into_every_number_of_accumulation_steps),
+        cmocka_unit_test(a_place_pinned_by_a_second_name_is_not_searched),
         cmocka_unit_test(an_empty_space_names_the_rule_that_empties_it),
     };
     return run_group(tests);

@@ -287,19 +287,35 @@ static void a_finding_that_the_plan_has_already_silences_no_advice(void **state)
     json_decref(rows);
 }
 
+/* Takes memory off the chip until the plan fits, but not for sure. */
+static void make_tight(struct run *run, json_t *request)
+{
+    for (int tries = 0; tries < 20; tries++) {
+        assert_true(decode(run, request));
+        estimate(run, true);
+        if (run->estimate.fit == ADV_FIT_TIGHT) return;
+        const double bytes = 0.99 * run->estimate.hbm_limit_bytes_per_device;
+        (void)json_object_set_new(json_object_get(request, "cluster"), "overrides",
+                                  json_pack("{s:f}", "hbm_usable_bytes_per_device", bytes));
+    }
+    fail_msg("the recipe is never tight");
+}
+
 static void a_tight_recipe_with_a_refused_option_is_told_what_would_fit(void **state)
 {
     (void)state;
     static struct run run;
     json_t *rows = load("tests/data/lint_recipes.json"); /* deepseek3-671b, bf16, on 4x4x8 */
     json_t *request = request_of(json_array_get(rows, 0));
-    assert_true(decode(&run, request));
-    estimate(&run, true);
-    assert_string_equal(run.advice.items[0].code, "memory_tight");
-    const char *key = run.advice.items[0].changes[0].key;
+    make_tight(&run, request);
+    const struct adv_advice *tight = NULL;
+    for (int i = 0; i < run.advice.count && !tight; i++)
+        if (strcmp(run.advice.items[i].code, "memory_tight") == 0) tight = &run.advice.items[i];
+    assert_non_null(tight);
+    const char *key = tight->changes[0].key;
     assert_true(strcmp(key, "optimizer_memory_host_offload") == 0 || strcmp(key, "num_vocab_tiling") == 0 ||
                 strcmp(key, "per_device_batch_size") == 0);
-    assert_non_null(strstr(run.advice.items[0].message, "would fit"));
+    assert_non_null(strstr(tight->message, "would fit"));
     adv_arena_free(&run.arena);
     json_decref(request);
     json_decref(rows);

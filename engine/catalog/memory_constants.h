@@ -27,6 +27,7 @@
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(scheduled_late_logits_tensors, "tensors", "the same of dense models under the experimental scheduler") \
     X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")              \
+    X(routed_accumulated_late_logits_tensors, "tensors", "the same there with experts, by windowed einsums") \
     X(accumulated_late_tiles, "tensors",                                                                     \
       "[tokens, vocab] of one tile kept there where the head arrives by windowed einsums")                   \
     X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \

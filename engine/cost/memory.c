@@ -158,8 +158,8 @@ static double late_logits(const struct adv_cost *cost)
     const struct adv_constants *k = cost->constants;
     bool routed = false;
     for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
-    if (!routed && cost->plan->family.gradient_accumulation_steps > 1)
-        return k->accumulated_late_logits_tensors;
+    const bool loops = cost->plan->family.gradient_accumulation_steps > 1;
+    if (!routed && loops) return k->accumulated_late_logits_tensors;
     bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
     if (scheduled && adv_memory_peels_loops(cost)) {
         if (adv_memory_windowed(cost)) return k->windowed_peeled_late_logits_tensors;
@@ -168,6 +168,7 @@ static double late_logits(const struct adv_cost *cost)
     const bool windowed = adv_memory_windowed(cost);
     if (!windowed && routed && adv_memory_peels_loops(cost)) return k->routed_peeled_late_logits_tensors;
     if (!windowed) return k->gathered_late_logits_tensors;
+    if (loops) return k->routed_accumulated_late_logits_tensors;
     return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
 }
 
@@ -219,20 +220,23 @@ static void list(const struct adv_heap *heap, struct adv_ledger *ledger, enum ad
     part(ledger, "fragmentation", adv_heap_lost_bytes(heap, bytes, count), at);
 }
 
+/* The optimizer's step. What the last backward pass left is alive with it, except behind a loop over
+ * microbatches: that ends with the sums of their gradients alone. */
 static double update_peak(const struct adv_cost *cost, const struct adv_state *state,
                           struct adv_ledger *ledger)
 {
     enum { GRADIENTS, LOGITS, HEAD, ONE_HOT, PARTS };
     static const char *const names[PARTS] = {"gradients", "logits", "head_weights", "one_hot"};
     const struct adv_plan *plan = cost->plan;
+    const bool loops = plan->family.gradient_accumulation_steps > 1;
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
     const struct adv_heap heap =
         adv_heap_at(cost, state->weights + state->moments, adv_memory_peels_loops(cost), ADV_AT_UPDATE);
     const double bytes[PARTS] = {
-        [GRADIENTS] = state->gradients,
-        [LOGITS] = plan->num_vocab_tiling == 1 ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
-        [HEAD] = adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp,
+        [GRADIENTS] = loops ? state->accumulated : state->gradients,
+        [LOGITS] = plan->num_vocab_tiling == 1 && !loops ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
+        [HEAD] = loops ? 0.0 : adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp,
         [ONE_HOT] = adv_plan_one_hot_is_whole(plan)
                         ? tokens * vocab * cost->weight_shards / (cost->tp * cost->stages)
                         : 0.0};
@@ -290,6 +294,9 @@ static void make_frame(const struct adv_cost *cost, const struct adv_model_param
     frame->coming_gradients = coming_gradients(cost, params, state);
     frame->update_peak_bytes = update_peak(cost, state, NULL);
     frame->host_moments = plan->optimizer_host_offload ? state->moments : 0.0;
+    /* moments on their way back already; into the loop over microbatches none come */
+    frame->early_moments =
+        plan->family.gradient_accumulation_steps > 1 ? 0.0 : k->early_moments_frac * frame->host_moments;
     frame->host_weights = plan->parameter_host_offload ? state->weights : 0.0;
     /* of thirteen compiled steps on several slices without a tensor axis all copy the stack of layer inputs,
      * of seven with one none does */
@@ -322,8 +329,7 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
     frame->backward[BACKWARD_GATHERED] = sums->top.weights_bytes;
     frame->backward[BACKWARD_WORKING] = sums->top.tokens_bytes;
     frame->backward[BACKWARD_ROUTED] = sums->top.routed_bytes;
-    frame->backward[BACKWARD_STAGING] =
-        k->offload_staging_tensors * sums->staged + k->early_moments_frac * frame->host_moments;
+    frame->backward[BACKWARD_STAGING] = k->offload_staging_tensors * sums->staged + frame->early_moments;
     frame->backward[BACKWARD_LOGITS] = frame->late_logits;
     frame->backward[BACKWARD_TURNED] = adv_max(copies, frame->stack_copies * sums->inputs);
     struct adv_heap heap = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);

@@ -294,14 +294,12 @@ static void say_hopeless(const struct trial *trial, struct adv_remedy *remedy)
 {
     const struct adv_estimate *estimate = &trial->estimate;
     if (estimate->update_peak_bytes > estimate->hbm_limit_bytes_per_device)
-        (void)snprintf(
-            remedy->text, sizeof remedy->text,
-            "with every memory saver the %s weights, their gradients%s%s alone are %.1f GiB on each "
-            "device: more chips or a smaller model",
-            adv_format_name(trial->plan.family.weight_dtype),
-            trial->plan.family.gradient_accumulation_steps > 1 ? " (twice, to accumulate)" : "",
-            trial->plan.family.optimizer == ADV_OPT_SGD ? "" : " and the optimizer's moments",
-            estimate->update_peak_bytes / ADV_GIB);
+        (void)snprintf(remedy->text, sizeof remedy->text,
+                       "with every memory saver the %s weights, their gradients%s alone are %.1f GiB on each "
+                       "device: more chips or a smaller model",
+                       adv_format_name(trial->plan.family.weight_dtype),
+                       trial->plan.family.optimizer == ADV_OPT_SGD ? "" : " and the optimizer's moments",
+                       estimate->update_peak_bytes / ADV_GIB);
     else
         (void)snprintf(
             remedy->text, sizeof remedy->text,

@@ -49,6 +49,7 @@ static const struct parameter {
     {"scheduled_late_logits_tensors", "v6e v5p v5e v4", 0.1, 0.1, 2.0},
     {"accumulated_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
     {"accumulated_late_logits_tensors", "v6e v5p v5e v4", 0.3, 0.2, 2.0},
+    {"routed_accumulated_late_logits_tensors", ALL, 0.5, 0.2, 2.0},
     {"accumulated_late_tiles", "tpu7x v6e v5p v4", 1.5, 0.5, 4.0},
     {"accumulated_late_tiles", "v5e", 0.5, 0.5, 4.0},
     {"peeled_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},

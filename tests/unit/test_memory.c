@@ -119,7 +119,7 @@ static void moments_on_the_host_come_back_for_the_update(void **state)
     assert_close(bench_bytes(b, "optimizer_state"), 0.0, 0.0);
     const struct adv_constants *k = &b->constants; /* some come before the layers are done */
     const double early = moments * k->early_moments_frac * (1.0 + k->heap_fragmentation_frac);
-    assert_true(early > 0.0 && early < 0.3 * moments);
+    assert_true(early > 0.0 && early < 0.5 * moments);
     assert_close(estimate->backward_peak_bytes, backward - moments + early, 1e-12);
     assert_close(estimate->update_peak_bytes, update, 1e-12);
     assert_close(estimate->host_bytes_per_host, moments * 4.0, 1e-12); /* four chips a host */
@@ -467,6 +467,23 @@ static void accumulation_keeps_a_second_gradient(void **state)
     assert_close(bench_bytes(b, "gradients"), 2.0 * once, 1e-12);
 }
 
+/* What the loop held is gone when the optimizer steps, and into the loop the host sends no moments. */
+static void behind_microbatches_sums_of_gradients_meet_the_moments(void **state)
+{
+    (void)state;
+    struct bench *b = open_cube("llama3.1-8b");
+    b->plan.family.gradient_accumulation_steps = 4;
+    (void)bench_estimate(b);
+    const double sums = bench_bytes(b, "gradients") / 2.0, weights = bench_bytes(b, "weights"),
+                 moments = bench_bytes(b, "optimizer_state"), backward = b->estimate.backward_peak_bytes;
+    const double lost = b->constants.heap_fragmentation_frac * sums;
+    assert_close(b->estimate.update_peak_bytes, weights + moments + sums + lost, 1e-12);
+    b->plan.optimizer_host_offload = true;
+    (void)bench_estimate(b);
+    assert_close(b->estimate.update_peak_bytes, weights + moments + sums + lost, 1e-12);
+    assert_close(b->estimate.backward_peak_bytes, backward - moments, 1e-12);
+}
+
 static void naive_attention_keeps_its_scores(void **state)
 {
     (void)state;
@@ -549,6 +566,7 @@ int main(void)
         cmocka_unit_test(vocabulary_tiling_shrinks_the_loss_peak),
         cmocka_unit_test(the_mask_of_all_targets_waits_where_weights_are_gathered_whole),
         cmocka_unit_test(accumulation_keeps_a_second_gradient),
+        cmocka_unit_test(behind_microbatches_sums_of_gradients_meet_the_moments),
         cmocka_unit_test(naive_attention_keeps_its_scores),
         cmocka_unit_test(aqt_keeps_the_random_bits_it_rounds_with),
         cmocka_unit_test(the_host_link_carries_what_the_host_holds),

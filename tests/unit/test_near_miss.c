@@ -123,7 +123,7 @@ static void a_slice_that_is_named_holds_the_request(void **state)
                        pins[i]);
         fixture_search(&fixture, request, &result);
         assert_says(&result, 0,
-                    "the bfloat16 weights, their gradients and the optimizer's moments alone are 60.8");
+                    "the bfloat16 weights, their gradients and the optimizer's moments alone are 59.8");
         assert_says(&result, 0, "(4x4, 16 devices, would hold it)");
         fixture_close(&fixture);
         (void)snprintf(request, sizeof request,

@@ -61,6 +61,16 @@ ADV_MUST_CHECK adv_code adv_answer_within(const struct adv_catalog *catalog, enu
                                           adv_err *err);
 void adv_answer_free(struct adv_answer *answer);
 
+/* What the plan of an estimate request takes: the numbers of its answer, which costs several times as much.
+ */
+struct adv_price {
+    double step_time_s, hbm_bytes_per_device;
+};
+/* Errors as those of the answer, in time for the budget (NULL: none). */
+ADV_MUST_CHECK adv_code adv_price_within(const struct adv_catalog *catalog, const char *json,
+                                         size_t json_bytes, const struct adv_budget *budget,
+                                         struct adv_price *price, adv_err *err);
+
 /* The engine has no clock: an advise answer's search.elapsed_ms and evaluations_per_s are null until the
  * caller, who measured the call, fills them in. Does nothing to other answers, nor when memory is exhausted.
  */

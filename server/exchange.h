@@ -98,7 +98,8 @@ struct adv_exchange {
                          as any request, which is answered 503 then */
     bool refused;     /* there was no room there: `next` runs here, without a database, and replies */
     void *state;      /* of the handler, in the arena */
-    void *held;       /* malloc'ed, freed with the exchange */
+    void *held;       /* malloc'ed, freed with the exchange, by `drop` where it holds more: */
+    void (*drop)(void *held);        /* NULL: free */
     const struct adv_cached *cached; /* the kept answer that the reply is; released with the exchange */
     struct adv_reply reply;
 };

@@ -18,7 +18,10 @@ void adv_http_request_free(struct request *request)
     adv_reply_clear(&request->exchange.reply);
     adv_answer_cache_release(request->http->app->answers, request->exchange.cached);
     free(request->exchange.body);
-    free(request->exchange.held);
+    if (request->exchange.drop)
+        request->exchange.drop(request->exchange.held);
+    else
+        free(request->exchange.held);
     adv_arena_free(&request->exchange.arena);
     free(request);
 }

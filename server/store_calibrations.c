@@ -1,8 +1,11 @@
 #include "server/store_calibrations.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LIST_LIMIT_BYTES (40u * ADV_LIMIT_CALIBRATION_PLANS) /* a UUID and a comma each */
 
 /* The calibration in force of the project of row `c`. */
 #define ACTIVE                                                                                               \
@@ -38,11 +41,8 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
                               struct adv_calibration_row **rows, int *count, adv_err *err)
 {
     static const char sql[] =
-        "SELECT * FROM (SELECT r.chip, m.run_id, m.rank, m.id, m.measured_step_time_s, m.step_time_s / (1 + "
-        "coalesce((c.factors -> r.chip ->> 'step_time_correction_frac')::float8, 0)), "
-        "m.measured_hbm_bytes_per_device, m.hbm_bytes_per_device / (1 + coalesce((c.factors -> r.chip ->> "
-        "'hbm_correction_frac')::float8, 0)) FROM measurements m JOIN runs r ON r.id = m.run_id LEFT JOIN "
-        "calibrations c ON 'calibration/' || c.id = r.response #>> '{engine,calibration}' WHERE r.project = "
+        "SELECT * FROM (SELECT r.chip, m.run_id, m.rank, m.id, m.measured_step_time_s, "
+        "m.measured_hbm_bytes_per_device FROM measurements m JOIN runs r ON r.id = m.run_id WHERE r.project = "
         "$1 AND r.deleted_at IS NULL ORDER BY m.id DESC LIMIT $2::int) n ORDER BY chip, run_id, rank, id";
     adv_code code =
         adv_db_run(db, sql, ADV_VALUES(project, ADV_INTEGER(ADV_LIMIT_CALIBRATION_ROWS)), held, err);
@@ -60,51 +60,87 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
             .rank = adv_rows_text(held, i, 2),
             .measurement_id = adv_rows_text(held, i, 3),
             .measured_step_time_s = adv_rows_number(held, i, 4),
-            .published_step_time_s = adv_rows_number(held, i, 5),
-            .measured_hbm_bytes = adv_rows_number(held, i, 6),
-            .published_hbm_bytes = adv_rows_number(held, i, 7),
+            .published_step_time_s = (double)NAN,
+            .measured_hbm_bytes = adv_rows_number(held, i, 5),
+            .published_hbm_bytes = (double)NAN,
         };
     return ADV_OK;
 }
 
-adv_code adv_calibration_save(struct adv_db *db, const char *id, const char *project, const char *principal,
-                              const char *factors, const char *fit, adv_err *err)
-{
-    return adv_db_run(
-        db,
-        "INSERT INTO calibrations (id, project, created_by, factors, fit) VALUES ($1::uuid, $2, $3, "
-        "$4::json, $5::json)",
-        ADV_VALUES(id, project, principal, factors, fit), NULL, err);
-}
-
-#define MEMBERS                                                                                              \
-    "'calibration_id', c.id, 'project', c.project, 'created_at', to_char(c.created_at" ADV_AS_TIME ", "      \
-    "'name', 'calibration/' || c.id, 'active', c.id IS NOT DISTINCT FROM " ACTIVE ", 'refusal', " REFUSAL    \
-    ", 'chips', c.fit -> 'chips'"
-
-adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_text *json, adv_err *err)
+adv_code adv_calibration_plans(struct adv_db *db, struct adv_calibration_plan *plans, int count,
+                               struct adv_rows *held, adv_err *err)
 {
     static const char sql[] =
-        "SELECT json_build_object(" MEMBERS ", 'rows', c.fit -> 'rows') FROM calibrations c WHERE c.id = "
-        "$1::uuid";
-    return adv_db_print_of(db, &calibration, sql, ADV_VALUES(id), json, err);
+        "SELECT p.place - 1, r.request, CASE r.kind WHEN 'advise' THEN r.response::text ELSE '{}' END FROM "
+        "unnest($1::uuid[]) WITH ORDINALITY p (run_id, place) JOIN runs r ON r.id = p.run_id WHERE "
+        "r.deleted_at IS NULL";
+    struct adv_text runs = adv_text_empty(LIST_LIMIT_BYTES);
+    for (int i = 0; i < count; i++) {
+        plans[i].request = plans[i].answer = NULL;
+        adv_text_format(&runs, "%c%s", i ? ',' : '{', plans[i].run_id);
+    }
+    adv_text_append(&runs, "}");
+    adv_code code = runs.overflow
+                        ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the measured plans")
+                        : adv_db_run(db, sql, ADV_VALUES(runs.data), held, err);
+    adv_text_free(&runs);
+    for (int i = 0; !code && i < held->count; i++) {
+        struct adv_calibration_plan *plan = &plans[(int)adv_rows_number(held, i, 0)];
+        plan->request = adv_rows_text(held, i, 1);
+        plan->answer = adv_rows_text(held, i, 2);
+    }
+    return code;
+}
+
+adv_code adv_calibration_save(struct adv_db *db, const struct adv_new_calibration *made, adv_err *err)
+{
+    return adv_db_run(db,
+                      "INSERT INTO calibrations (id, project, created_by, engine_version, catalog_hash, "
+                      "factors, fit) VALUES ($1::uuid, $2, $3, $4, $5, $6::json, $7::json)",
+                      ADV_VALUES(made->id, made->project, made->principal, made->engine.version,
+                                 made->engine.catalog_hash, made->factors, made->fit),
+                      NULL, err);
+}
+
+/* Of row `c`; `version` and `hash` are the values that name this engine and its catalog. */
+#define MEMBERS(version, hash)                                                                               \
+    "'calibration_id', c.id, 'project', c.project, 'created_at', to_char(c.created_at" ADV_AS_TIME ", "      \
+    "'name', 'calibration/' || c.id, 'active', c.id IS NOT DISTINCT FROM " ACTIVE ", 'refusal', " REFUSAL    \
+    ", 'fitted_by', CASE WHEN c.engine_version <> '' THEN json_build_object('version', c.engine_version, "   \
+    "'catalog_hash', c.catalog_hash) END, 'outdated', (c.engine_version, c.catalog_hash) <> (" version       \
+    "::text, " hash "::text), 'left_out_count', coalesce((c.fit ->> 'left_out_count')::int, 0), 'chips', "   \
+    "c.fit -> 'chips'"
+
+adv_code adv_calibration_print(struct adv_db *db, const char *id, const struct adv_calibration_engine *engine,
+                               struct adv_text *json, adv_err *err)
+{
+    static const char sql[] = "SELECT json_build_object(" MEMBERS(
+        "$2", "$3") ", 'rows', c.fit -> 'rows', 'left_out', coalesce(c.fit -> 'left_out', '[]'::json)) FROM "
+                    "calibrations c WHERE c.id = $1::uuid";
+    return adv_db_print_of(db, &calibration, sql, ADV_VALUES(id, engine->version, engine->catalog_hash), json,
+                           err);
 }
 
 adv_code adv_calibrations_list(struct adv_db *db, const char *project, const char *cursor, int limit_count,
-                               struct adv_text *json, adv_err *err)
+                               const struct adv_calibration_engine *engine, struct adv_text *json,
+                               adv_err *err)
 {
     static const char sql[] =
         "WITH shown AS (SELECT c.*, row_number() OVER (ORDER BY c.id DESC) AS place FROM calibrations c "
         "WHERE ($1::text IS NULL OR c.project = $1) AND ($2::uuid IS NULL OR c.id < $2::uuid) ORDER BY c.id "
         "DESC LIMIT $3::int + 1) SELECT json_build_object('calibrations', coalesce((SELECT "
-        "json_agg(json_build_object(" MEMBERS ") ORDER BY c.place) FROM shown c WHERE c.place <= $3::int), "
-        "'[]'::json), 'history', coalesce((SELECT json_agg(json_build_object('project', h.project, "
-        "'calibration_id', h.calibration_id, 'changed_at', to_char(h.changed_at" ADV_AS_TIME ", "
-        "'changed_by', nullif(h.changed_by, '')) ORDER BY h.id DESC) FROM (SELECT * FROM "
-        "calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id DESC LIMIT 100) h), "
-        "'[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE c.place = $3::int AND (SELECT count(*) "
-        "FROM shown) > $3::int))";
-    return adv_db_print(db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count)), json, err);
+        "json_agg(json_build_object(" MEMBERS(
+            "$4",
+            "$5") ") ORDER BY c.place) FROM shown c WHERE c.place <= $3::int), "
+                  "'[]'::json), 'history', coalesce((SELECT json_agg(json_build_object('project', h.project, "
+                  "'calibration_id', h.calibration_id, 'changed_at', to_char(h.changed_at" ADV_AS_TIME ", "
+                  "'changed_by', nullif(h.changed_by, '')) ORDER BY h.id DESC) FROM (SELECT * FROM "
+                  "calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id DESC LIMIT 100) h), "
+                  "'[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE c.place = $3::int AND (SELECT count(*) "
+                  "FROM shown) > $3::int))";
+    return adv_db_print(
+        db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count), engine->version, engine->catalog_hash),
+        json, err);
 }
 
 #define CHANGE_TRIES 16 /* of who finds each time that another has changed it meanwhile */
@@ -162,7 +198,7 @@ adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibratio
                                  adv_err *err)
 {
     static const char sql[] =
-        "SELECT c.project, c.id, f.key, coalesce((f.value ->> 'step_time_correction_frac')::float8, 0), "
+        "SELECT c.project, c.id, c.engine_version, c.catalog_hash, f.key, coalesce((f.value ->> 'step_time_correction_frac')::float8, 0), "
         "coalesce((f.value ->> 'hbm_correction_frac')::float8, 0) FROM calibrations c, json_each(c.factors) "
         "f "
         "WHERE c.id = " ACTIVE " ORDER BY c.project, f.key";
@@ -178,12 +214,14 @@ adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibratio
             row = &(*active)[(*count)++];
             (void)snprintf(row->project, sizeof row->project, "%s", project);
             (void)snprintf(row->id, sizeof row->id, "%s", adv_rows_text(&rows, i, 1));
+            (void)snprintf(row->engine_version, sizeof row->engine_version, "%s", adv_rows_text(&rows, i, 2));
+            (void)snprintf(row->catalog_hash, sizeof row->catalog_hash, "%s", adv_rows_text(&rows, i, 3));
         }
         if (row->corrections_count == ADV_LIMIT_CALIBRATED_CHIPS) continue;
         struct adv_correction *correction = &row->corrections[row->corrections_count++];
-        (void)snprintf(correction->chip, sizeof correction->chip, "%s", adv_rows_text(&rows, i, 2));
-        correction->step_time_frac = adv_rows_number(&rows, i, 3);
-        correction->hbm_frac = adv_rows_number(&rows, i, 4);
+        (void)snprintf(correction->chip, sizeof correction->chip, "%s", adv_rows_text(&rows, i, 4));
+        correction->step_time_frac = adv_rows_number(&rows, i, 5);
+        correction->hbm_frac = adv_rows_number(&rows, i, 6);
     }
     adv_rows_free(&rows);
     return *active ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the calibrations");

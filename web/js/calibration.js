@@ -22,6 +22,8 @@ function factors(row) {
   return row.chips.flatMap(({ chip, step_time: time, hbm }) => [line(chip, 'step time', time), line(chip, 'memory', hbm)]);
 }
 
+const runOf = (plan, before = '') => h('a', { href: `#/runs/${encodeURIComponent(plan.run_id)}?plan=${plan.rank}` }, `${before}${plan.run_id.slice(0, 13)}`);
+
 // Every measured plan before and after; asked for when it is opened.
 function effect(row) {
   const place = h('div');
@@ -29,7 +31,7 @@ function effect(row) {
   box.addEventListener('toggle', async () => {
     if (!box.open || place.children.length) return;
     try {
-      const { rows } = await get(pathOf(row));
+      const { rows, left_out: leftOut } = await get(pathOf(row));
       place.replaceChildren(
         table(
           'Measured plans before and after',
@@ -40,18 +42,27 @@ function effect(row) {
             { title: 'Calibrated', number: true },
           ],
           rows.map((plan) => [
-            h('a', { href: `#/runs/${encodeURIComponent(plan.run_id)}?plan=${plan.rank}` }, `${plan.chip} ${plan.run_id.slice(0, 13)}`),
+            runOf(plan, `${plan.chip} `),
             seconds(plan.measured_step_time_s),
             [seconds(plan.published_step_time_s), h('span', { class: 'second' }, signedPercent(plan.error_published_frac))],
             [seconds(plan.calibrated_step_time_s), h('span', { class: 'second' }, signedPercent(plan.error_calibrated_frac))],
           ]),
         ),
+        ...leftOut.map((plan) => h('p', { class: 'soft' }, 'Left out, ', runOf(plan), `: ${plan.detail}`)),
       );
     } catch (error) {
       place.replaceChildren(failure(error));
     }
   });
   return box;
+}
+
+// What of it should be known before it is trusted.
+function remarks(row) {
+  return [
+    row.outdated ? h('span', { class: 'second' }, 'Fitted by another engine than this one: fit the project again.') : null,
+    row.left_out_count ? h('span', { class: 'second' }, `${plural(row.left_out_count, 'measurement', 'measurements')} left out: the engine does not price the plan.`) : null,
+  ];
 }
 
 function changeButton(row, redraw) {
@@ -76,7 +87,7 @@ function list(calibrations, redraw) {
     [{ title: 'Project' }, { title: 'Factors' }, { title: 'In force' }, { title: 'Change' }],
     calibrations.map((row) => [
       [row.project, h('span', { class: 'second' }, dateTime(row.created_at))],
-      [factors(row), effect(row)],
+      [factors(row), remarks(row), effect(row)],
       row.active ? h('span', { class: 'verdict verdict-fits' }, 'in force') : 'no',
       changeButton(row, redraw),
     ]),
@@ -104,7 +115,7 @@ function fitForm(project, redraw) {
     }),
     label: () => 'Fit',
     show: async (body, answer) => {
-      done.textContent = `Fitted on ${plural(answer.rows.length, 'measurement', 'measurements')}; nothing changes until it is activated.`;
+      done.textContent = `Fitted on ${plural(answer.rows.length, 'measurement', 'measurements')}${answer.left_out_count ? `, ${answer.left_out_count} left out` : ''}; nothing changes until it is activated.`;
       await redraw();
     },
   });
@@ -128,7 +139,7 @@ export function calibrationPanel(project) {
     'section',
     { class: 'panel' },
     h('h2', null, 'Calibration'),
-    h('p', { class: 'soft' }, 'One factor on the step time and one on memory for each chip, from a project’s own measurements, shrunk towards the published fit. Requests that name the project are answered by what is in force.'),
+    h('p', { class: 'soft' }, 'One factor on the step time and one on memory for each chip, from a project’s own measurements, shrunk towards the published fit of the engine of today. Requests that name the project are answered by what is in force.'),
     shown,
     fitForm(project, redraw),
   );

@@ -42,7 +42,7 @@ static adv_code price_again(struct adv_exchange *exchange, const char *project, 
     char *json = NULL;
     struct adv_answer answer;
     struct adv_gate_numbers numbers;
-    adv_code code = adv_gate_ask_again(request, side->response, project, &json, err);
+    adv_code code = adv_gate_ask_again(request, side->response, 1, project, &json, err);
     if (code) return code;
     code = adv_api_run_engine(exchange, ADV_REQUEST_ESTIMATE, json, strlen(json), &answer, err);
     free(json);

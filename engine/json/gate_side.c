@@ -14,9 +14,10 @@ static void copy_text(char copy[ADV_LIMIT_NAME], const json_t *object, const cha
     (void)snprintf(copy, ADV_LIMIT_NAME, "%s", text ? text : "");
 }
 
-static const json_t *first_plan(const json_t *root)
+/* From 1. */
+static const json_t *plan_of(const json_t *root, int rank)
 {
-    return json_array_get(json_object_get(root, "ranked"), 0);
+    return json_array_get(json_object_get(root, "ranked"), (size_t)rank - 1);
 }
 
 static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
@@ -56,7 +57,7 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
 {
     ADV_JSON_OWN json_t *root = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
     const json_t *ranked = json_object_get(root, "ranked");
-    const json_t *estimate = ranked ? json_object_get(first_plan(root), "estimate") : root;
+    const json_t *estimate = ranked ? json_object_get(plan_of(root, 1), "estimate") : root;
     memset(numbers, 0, sizeof *numbers);
     numbers->step_time_s = adv_json_number_of(estimate, "step_time_s");
     numbers->step_time_low_s = adv_json_number_of(estimate, "step_time_low_s");
@@ -145,9 +146,9 @@ static json_t *cluster_of(const json_t *request, const json_t *response)
     return NULL;
 }
 
-static json_t *plan_request(const json_t *request, const json_t *response)
+static json_t *plan_request(const json_t *request, const json_t *response, int rank)
 {
-    const json_t *plan = first_plan(response);
+    const json_t *plan = plan_of(response, rank);
     json_t *cluster = cluster_of(request, response);
     json_t *again = cluster ? json_object() : NULL;
     (void)json_object_set(again, "model", json_object_get(request, "model"));
@@ -167,14 +168,14 @@ static adv_code write_request(json_t *request, const char *project, char **json,
     return *json ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run's request");
 }
 
-adv_code adv_gate_ask_again(const char *request_json, const char *response_json, const char *project,
-                            char **json, adv_err *err)
+adv_code adv_gate_ask_again(const char *request_json, const char *response_json, int rank,
+                            const char *project, char **json, adv_err *err)
 {
     static const char *const wishes[] = {ADV_STORE_MEMBERS};
     ADV_JSON_OWN json_t *request = adv_json_load_string(request_json, JSON_REJECT_DUPLICATES);
     ADV_JSON_OWN json_t *response = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
     ADV_JSON_OWN json_t *again =
-        json_object_get(response, "ranked") ? plan_request(request, response) : json_incref(request);
+        json_object_get(response, "ranked") ? plan_request(request, response, rank) : json_incref(request);
     if (!again)
         return adv_err_add(err, ADV_E_INVALID, "", NULL,
                            "the run's request names several machines of the one that was chosen, with other "

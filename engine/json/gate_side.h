@@ -35,8 +35,9 @@ ADV_MUST_CHECK adv_code adv_gate_read_answer(const char *response_json, struct a
 bool adv_gate_is_todays(const struct adv_catalog *catalog, const struct adv_gate_numbers *numbers);
 
 /* The estimate request that prices the same plan again, under the calibration of `project` ("": none): the
- * run's own, or that of an advise's first plan. Without wishes to be stored. *json is malloc'ed. */
-ADV_MUST_CHECK adv_code adv_gate_ask_again(const char *request_json, const char *response_json,
+ * run's own, or that of an advise's plan `rank`, from 1. Without wishes to be stored. *json is malloc'ed.
+ * ADV_E_INVALID: the answer does not say on which machine the plan is. */
+ADV_MUST_CHECK adv_code adv_gate_ask_again(const char *request_json, const char *response_json, int rank,
                                            const char *project, char **json, adv_err *err);
 
 /* A run's request as it reads under the run's project, which may have come from a token: another asks the

@@ -56,11 +56,18 @@ static void free_fitting(void *held)
     free(fitting);
 }
 
+/* The engine whose predictions are fitted. */
+static struct adv_calibration_engine this_engine(const struct adv_exchange *exchange)
+{
+    return (struct adv_calibration_engine){adv_engine_version(), adv_catalog_hash(exchange->app->catalog)};
+}
+
 static adv_code reply_state(struct adv_exchange *exchange, int status, const char *id, adv_err *err)
 {
     struct adv_text json = adv_text_empty(ANSWER_LIMIT_BYTES);
-    return adv_api_reply_printed(exchange, status, adv_calibration_print(exchange->db, id, &json, err),
-                                 &json);
+    const struct adv_calibration_engine engine = this_engine(exchange);
+    return adv_api_reply_printed(exchange, status,
+                                 adv_calibration_print(exchange->db, id, &engine, &json, err), &json);
 }
 
 /* On a worker that has a database: all plans are read and priced. */
@@ -90,6 +97,7 @@ static adv_code save_fit(struct adv_exchange *exchange, adv_err *err)
                                     &(struct adv_new_calibration){.id = id,
                                                                   .project = fitting->project,
                                                                   .principal = exchange->principal,
+                                                                  .engine = this_engine(exchange),
                                                                   .factors = made.factors.data,
                                                                   .fit = made.fit.data},
                                     err);
@@ -247,8 +255,9 @@ adv_code adv_api_calibrations_list(struct adv_exchange *exchange, adv_err *err)
     adv_code code = adv_api_read_page(exchange, NULL, cursor, &limit, err);
     if (code) return code;
     struct adv_text page = adv_text_empty(ADV_LIMIT_CALIBRATION_BYTES);
-    code = adv_calibrations_list(exchange->db, adv_exchange_query(exchange, "project"), cursor, limit, &page,
-                                 err);
+    const struct adv_calibration_engine engine = this_engine(exchange);
+    code = adv_calibrations_list(exchange->db, adv_exchange_query(exchange, "project"), cursor, limit,
+                                 &engine, &page, err);
     return adv_api_reply_page(exchange, code, &page, err);
 }
 

@@ -49,8 +49,12 @@ static const struct made *find_made(struct adv_calibrations *calibrations,
     char name[64];
     (void)snprintf(name, sizeof name, "calibration/%s", row->id);
     (void)snprintf(made->id, sizeof made->id, "%s", row->id);
-    made->catalog =
-        adv_catalog_corrected(calibrations->app->catalog, name, row->corrections, row->corrections_count);
+    made->catalog = adv_catalog_corrected(
+        calibrations->app->catalog, &(struct adv_calibration){.name = name,
+                                                              .engine_version = row->engine_version,
+                                                              .catalog_hash = row->catalog_hash,
+                                                              .corrections = row->corrections,
+                                                              .corrections_count = row->corrections_count});
     if (!made->catalog) {
         free(made);
         return NULL;

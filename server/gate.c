@@ -177,6 +177,8 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
     const struct adv_gate_numbers *from = &baseline->now, *to = &candidate->now;
     note_reevaluation("baseline", baseline, verdict);
     note_reevaluation("candidate", candidate, verdict);
+    const char *outdated = to->outdated[0] ? to->outdated : from->outdated;
+    if (outdated[0]) NOTE(verdict, "calibration_of_another_engine", "%s; fit it again", outdated);
     if (!from->fits) NOTE(verdict, "baseline_does_not_fit", "the baseline does not fit in memory any more");
     if (!same_model(from, to))
         NOTE(verdict, "unlike_model", "the models differ: %.60s instead of %.60s", to->model, from->model);

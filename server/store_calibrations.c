@@ -95,41 +95,50 @@ adv_code adv_calibration_plans(struct adv_db *db, struct adv_calibration_plan *p
 adv_code adv_calibration_save(struct adv_db *db, const struct adv_new_calibration *made, adv_err *err)
 {
     return adv_db_run(db,
-                      "INSERT INTO calibrations (id, project, created_by, factors, fit) VALUES ($1::uuid, "
-                      "$2, $3, $4::json, $5::json)",
-                      ADV_VALUES(made->id, made->project, made->principal, made->factors, made->fit), NULL,
-                      err);
+                      "INSERT INTO calibrations (id, project, created_by, engine_version, catalog_hash, "
+                      "factors, fit) VALUES ($1::uuid, $2, $3, $4, $5, $6::json, $7::json)",
+                      ADV_VALUES(made->id, made->project, made->principal, made->engine.version,
+                                 made->engine.catalog_hash, made->factors, made->fit),
+                      NULL, err);
 }
 
+/* Of row `c`; $2 and $3 name this engine and its catalog. */
 #define MEMBERS                                                                                              \
     "'calibration_id', c.id, 'project', c.project, 'created_at', to_char(c.created_at" ADV_AS_TIME ", "      \
     "'name', 'calibration/' || c.id, 'active', c.id IS NOT DISTINCT FROM " ACTIVE ", 'refusal', " REFUSAL    \
-    ", 'left_out_count', coalesce((c.fit ->> 'left_out_count')::int, 0), 'chips', c.fit -> 'chips'"
+    ", 'fitted_by', CASE WHEN c.engine_version <> '' THEN json_build_object('version', c.engine_version, "   \
+    "'catalog_hash', c.catalog_hash) END, 'outdated', (c.engine_version, c.catalog_hash) <> ($2::text, "     \
+    "$3::text), 'left_out_count', coalesce((c.fit ->> 'left_out_count')::int, 0), 'chips', c.fit -> 'chips'"
 
-adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_text *json, adv_err *err)
+adv_code adv_calibration_print(struct adv_db *db, const char *id, const struct adv_calibration_engine *engine,
+                               struct adv_text *json, adv_err *err)
 {
     static const char sql[] =
         "SELECT json_build_object(" MEMBERS
         ", 'rows', c.fit -> 'rows', 'left_out', coalesce(c.fit -> 'left_out', '[]'::json)) FROM "
         "calibrations c WHERE c.id = $1::uuid";
-    return adv_db_print_of(db, &calibration, sql, ADV_VALUES(id), json, err);
+    return adv_db_print_of(db, &calibration, sql, ADV_VALUES(id, engine->version, engine->catalog_hash), json,
+                           err);
 }
 
 adv_code adv_calibrations_list(struct adv_db *db, const char *project, const char *cursor, int limit_count,
-                               struct adv_text *json, adv_err *err)
+                               const struct adv_calibration_engine *engine, struct adv_text *json,
+                               adv_err *err)
 {
     static const char sql[] =
         "WITH shown AS (SELECT c.*, row_number() OVER (ORDER BY c.id DESC) AS place FROM calibrations c "
-        "WHERE ($1::text IS NULL OR c.project = $1) AND ($2::uuid IS NULL OR c.id < $2::uuid) ORDER BY c.id "
-        "DESC LIMIT $3::int + 1) SELECT json_build_object('calibrations', coalesce((SELECT "
-        "json_agg(json_build_object(" MEMBERS ") ORDER BY c.place) FROM shown c WHERE c.place <= $3::int), "
+        "WHERE ($1::text IS NULL OR c.project = $1) AND ($4::uuid IS NULL OR c.id < $4::uuid) ORDER BY c.id "
+        "DESC LIMIT $5::int + 1) SELECT json_build_object('calibrations', coalesce((SELECT "
+        "json_agg(json_build_object(" MEMBERS ") ORDER BY c.place) FROM shown c WHERE c.place <= $5::int), "
         "'[]'::json), 'history', coalesce((SELECT json_agg(json_build_object('project', h.project, "
         "'calibration_id', h.calibration_id, 'changed_at', to_char(h.changed_at" ADV_AS_TIME ", "
         "'changed_by', nullif(h.changed_by, '')) ORDER BY h.id DESC) FROM (SELECT * FROM "
         "calibration_history WHERE $1::text IS NULL OR project = $1 ORDER BY id DESC LIMIT 100) h), "
-        "'[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE c.place = $3::int AND (SELECT count(*) "
-        "FROM shown) > $3::int))";
-    return adv_db_print(db, sql, ADV_VALUES(project, cursor, ADV_INTEGER(limit_count)), json, err);
+        "'[]'::json), 'next_cursor', (SELECT c.id FROM shown c WHERE c.place = $5::int AND (SELECT count(*) "
+        "FROM shown) > $5::int))";
+    return adv_db_print(
+        db, sql, ADV_VALUES(project, engine->version, engine->catalog_hash, cursor, ADV_INTEGER(limit_count)),
+        json, err);
 }
 
 #define CHANGE_TRIES 16 /* of who finds each time that another has changed it meanwhile */
@@ -187,7 +196,7 @@ adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibratio
                                  adv_err *err)
 {
     static const char sql[] =
-        "SELECT c.project, c.id, f.key, coalesce((f.value ->> 'step_time_correction_frac')::float8, 0), "
+        "SELECT c.project, c.id, c.engine_version, c.catalog_hash, f.key, coalesce((f.value ->> 'step_time_correction_frac')::float8, 0), "
         "coalesce((f.value ->> 'hbm_correction_frac')::float8, 0) FROM calibrations c, json_each(c.factors) "
         "f "
         "WHERE c.id = " ACTIVE " ORDER BY c.project, f.key";
@@ -203,12 +212,14 @@ adv_code adv_calibrations_active(struct adv_db *db, struct adv_active_calibratio
             row = &(*active)[(*count)++];
             (void)snprintf(row->project, sizeof row->project, "%s", project);
             (void)snprintf(row->id, sizeof row->id, "%s", adv_rows_text(&rows, i, 1));
+            (void)snprintf(row->engine_version, sizeof row->engine_version, "%s", adv_rows_text(&rows, i, 2));
+            (void)snprintf(row->catalog_hash, sizeof row->catalog_hash, "%s", adv_rows_text(&rows, i, 3));
         }
         if (row->corrections_count == ADV_LIMIT_CALIBRATED_CHIPS) continue;
         struct adv_correction *correction = &row->corrections[row->corrections_count++];
-        (void)snprintf(correction->chip, sizeof correction->chip, "%s", adv_rows_text(&rows, i, 2));
-        correction->step_time_frac = adv_rows_number(&rows, i, 3);
-        correction->hbm_frac = adv_rows_number(&rows, i, 4);
+        (void)snprintf(correction->chip, sizeof correction->chip, "%s", adv_rows_text(&rows, i, 4));
+        correction->step_time_frac = adv_rows_number(&rows, i, 5);
+        correction->hbm_frac = adv_rows_number(&rows, i, 6);
     }
     adv_rows_free(&rows);
     return *active ? ADV_OK : adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the calibrations");

@@ -37,21 +37,29 @@ struct adv_calibration_plan {
 ADV_MUST_CHECK adv_code adv_calibration_plans(struct adv_db *db, struct adv_calibration_plan *plans,
                                               int count, struct adv_rows *held, adv_err *err);
 
+/* An engine: its factors are for the predictions of the one that they were fitted on. */
+struct adv_calibration_engine {
+    const char *version, *catalog_hash;
+};
+
 struct adv_new_calibration {
     const char *id, *project, *principal;
+    struct adv_calibration_engine engine;
     const char *factors, *fit; /* JSON, see calibration_documents.h */
 };
 ADV_MUST_CHECK adv_code adv_calibration_save(struct adv_db *db, const struct adv_new_calibration *made,
                                              adv_err *err);
 
-/* Appends the calibration as JSON: what was fitted, "active", and in "refusal" why it cannot be (null: it
- * can). */
-ADV_MUST_CHECK adv_code adv_calibration_print(struct adv_db *db, const char *id, struct adv_text *json,
-                                              adv_err *err);
+/* Appends the calibration as JSON: what was fitted, "active", in "refusal" why it cannot be (null: it can),
+ * and whether it is "outdated": fitted by another engine than this one. */
+ADV_MUST_CHECK adv_code adv_calibration_print(struct adv_db *db, const char *id,
+                                              const struct adv_calibration_engine *engine,
+                                              struct adv_text *json, adv_err *err);
 
-/* {"calibrations", "history", "next_cursor"} of a project appended, newest first. */
+/* {"calibrations", "history", "next_cursor"} of a project appended, newest first. `engine`: this one. */
 ADV_MUST_CHECK adv_code adv_calibrations_list(struct adv_db *db, const char *project, const char *cursor,
-                                              int limit_count, struct adv_text *json, adv_err *err);
+                                              int limit_count, const struct adv_calibration_engine *engine,
+                                              struct adv_text *json, adv_err *err);
 
 /* Puts it in force. ADV_E_CONFLICT: it corrects nothing, or more than any machine explains, and by which
  * measurement. Again changes nothing. */
@@ -63,6 +71,7 @@ ADV_MUST_CHECK adv_code adv_calibration_revert(struct adv_db *db, const char *id
 
 struct adv_active_calibration {
     char project[ADV_LIMIT_NAME], id[ADV_UUID_BYTES];
+    char engine_version[ADV_LIMIT_NAME], catalog_hash[ADV_LIMIT_NAME]; /* that fitted it; "" = not known */
     int corrections_count;
     struct adv_correction corrections[ADV_LIMIT_CALIBRATED_CHIPS];
 };

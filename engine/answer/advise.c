@@ -251,6 +251,7 @@ static adv_code advise_on_one(struct adv_answer_job *job, const json_t *root)
         adv_gathers_warn(job->catalog, &request->software, &request->cluster, &request->baseline,
                          "/baseline/xla_flags", job->warnings);
     adv_room_warn(request, found, job->warnings);
+    adv_answer_warn_of_calibration(job, &chip->constants);
     const struct adv_candidate *first = found->found_count > 0 ? &found->found[0] : NULL;
     if (request->cluster.has_overrides && first) {
         const struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants,

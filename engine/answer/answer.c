@@ -49,6 +49,19 @@ void adv_answer_tag_wish(struct adv_answer_job *job, const struct adv_store_wish
     copy_text(job->answer->git_ref, wish->git_ref);
 }
 
+void adv_answer_warn_of_calibration(const struct adv_answer_job *job, const struct adv_constants *constants)
+{
+    const char *other = adv_catalog_fitted_elsewhere(job->catalog);
+    if (!*other || (constants->step_time_correction_frac == 0.0 && constants->hbm_correction_frac == 0.0))
+        return;
+    ADV_WARN(job->warnings, "calibration-of-another-engine", "",
+             "POST /v1/calibrations fits the project's measurements again; activate what it makes",
+             "%s was fitted on predictions of %s, and this is engine %s (catalog %s): what it corrects may "
+             "be corrected in the engine by now",
+             adv_catalog_calibration(job->catalog), other, adv_engine_version_text,
+             adv_catalog_hash(job->catalog));
+}
+
 static adv_code (*const steps[])(struct adv_answer_job *job) = {
     [ADV_REQUEST_ESTIMATE] = adv_answer_estimate, [ADV_REQUEST_ADVISE] = adv_answer_advise,
     [ADV_REQUEST_SIMULATE] = adv_answer_simulate, [ADV_REQUEST_TUNE] = adv_answer_tune,

@@ -36,3 +36,7 @@ struct adv_estimate;
 void adv_answer_tag(struct adv_answer_job *job, const struct adv_model *model,
                     const struct adv_cluster *cluster, const struct adv_estimate *estimate);
 void adv_answer_tag_wish(struct adv_answer_job *job, const struct adv_store_wish *wish);
+
+/* Warns where the chip's predictions are corrected by what was fitted on those of another engine
+ * ("calibration-of-another-engine"). `constants`: those of the chip. */
+void adv_answer_warn_of_calibration(const struct adv_answer_job *job, const struct adv_constants *constants);

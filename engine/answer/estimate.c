@@ -253,6 +253,7 @@ adv_code adv_answer_estimate(struct adv_answer_job *job)
     if (code != ADV_OK) return code;
     warn_of_estimate(job->catalog, &request->software, &input, &request->config, estimate, ledger,
                      job->warnings);
+    adv_answer_warn_of_calibration(job, &chip->constants);
     code = adv_reread_open(reread, job->catalog, &request->model,
                            json_string_value(json_object_get(job->root, "model")), &request->cluster,
                            &request->config, arena, job->err);

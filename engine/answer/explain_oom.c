@@ -126,7 +126,7 @@ static void add_levers(const struct adv_catalog *catalog, const json_t *request,
 {
     static const char *const told[] = {
         "step_time_s", "hbm_bytes_per_device", "hbm_limit_bytes_per_device", "fit_verdict",
-        "hbm_parts",   "host_bytes_per_host",  "host_limit_bytes_per_host"};
+        "hbm_parts",   "host_bytes_per_host",  "host_limit_bytes_per_host",  "warnings"};
     ADV_JSON_OWN json_t *estimate = ask(catalog, ADV_REQUEST_ESTIMATE, request, budget, "/request", err);
     if (!estimate) return;
     json_t *predicted = json_object();

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "engine/base/text.h"
+#include "engine/base/version.h"
 
 void adv_catalog_free(struct adv_catalog *catalog)
 {
@@ -135,9 +136,30 @@ const struct adv_catalog_flag *adv_catalog_flag(const struct adv_catalog *catalo
                    sizeof *catalog->tables.flags, compare_name);
 }
 
-struct adv_catalog *adv_catalog_corrected(const struct adv_catalog *catalog, const char *calibration,
-                                          const struct adv_correction *corrections, int count)
+const char *adv_catalog_fitted_elsewhere(const struct adv_catalog *catalog)
 {
+    return catalog->fitted_elsewhere;
+}
+
+/* Names the engine of a calibration where it is another than this one. */
+static void name_engine(struct adv_catalog *catalog, const struct adv_calibration *calibration)
+{
+    if (strcmp(calibration->engine_version, adv_engine_version_text) == 0 &&
+        strcmp(calibration->catalog_hash, catalog->hash) == 0)
+        return;
+    if (*calibration->engine_version)
+        (void)snprintf(catalog->fitted_elsewhere, sizeof catalog->fitted_elsewhere,
+                       "engine %.60s (catalog %.20s)", calibration->engine_version,
+                       calibration->catalog_hash);
+    else
+        (void)snprintf(catalog->fitted_elsewhere, sizeof catalog->fitted_elsewhere,
+                       "an engine of an earlier release");
+}
+
+struct adv_catalog *adv_catalog_corrected(const struct adv_catalog *catalog,
+                                          const struct adv_calibration *calibration)
+{
+    const struct adv_correction *corrections = calibration->corrections;
     struct adv_catalog *copy = malloc(sizeof *copy);
     if (!copy) return NULL;
     *copy = *catalog;
@@ -149,9 +171,10 @@ struct adv_catalog *adv_catalog_corrected(const struct adv_catalog *catalog, con
     }
     copy->tables.chips = copy->chips;
     memcpy(copy->chips, catalog->chips, (size_t)catalog->tables.chips_count * sizeof *copy->chips);
-    (void)snprintf(copy->calibration, sizeof copy->calibration, "%s", calibration);
+    (void)snprintf(copy->calibration, sizeof copy->calibration, "%s", calibration->name);
+    name_engine(copy, calibration);
     for (int i = 0; i < copy->tables.chips_count; i++)
-        for (int k = 0; k < count; k++) {
+        for (int k = 0; k < calibration->corrections_count; k++) {
             if (strcmp(copy->chips[i].chip.name, corrections[k].chip) != 0) continue;
             copy->chips[i].constants.step_time_correction_frac = corrections[k].step_time_frac;
             copy->chips[i].constants.hbm_correction_frac = corrections[k].hbm_frac;

@@ -92,14 +92,26 @@ struct adv_catalog; /* opaque */
 struct adv_catalog *adv_catalog_load(const char *override_dir /* NULL = embedded */, adv_err *err);
 void adv_catalog_free(struct adv_catalog *catalog); /* NULL is fine */
 
-/* The catalog with what measurements correct on some chips (see adv_constants), under the name of that
- * calibration. Strings and tables are those of `catalog`, which outlives it. NULL: memory is exhausted. */
 struct adv_correction {
     char chip[ADV_LIMIT_NAME];
     double step_time_frac, hbm_frac;
 };
-struct adv_catalog *adv_catalog_corrected(const struct adv_catalog *catalog, const char *calibration,
-                                          const struct adv_correction *corrections, int count);
+/* What measurements correct on some chips, and the engine on whose predictions that was fitted. */
+struct adv_calibration {
+    const char *name;
+    const char *engine_version, *catalog_hash; /* "" = not known */
+    const struct adv_correction *corrections;
+    int corrections_count;
+};
+
+/* The catalog with the corrections in its constants (see adv_constants), under the name of the calibration.
+ * Strings and tables are those of `catalog`, which outlives it. NULL: memory is exhausted. */
+struct adv_catalog *adv_catalog_corrected(const struct adv_catalog *catalog,
+                                          const struct adv_calibration *calibration);
+
+/* The engine that the calibration was fitted by, for people, where that is not this one with this catalog;
+ * "" where it is, and without a calibration. */
+const char *adv_catalog_fitted_elsewhere(const struct adv_catalog *catalog);
 
 const char *adv_catalog_hash(const struct adv_catalog *catalog); /* 16 hex digits over all data files */
 const char *adv_catalog_calibration(

@@ -7,7 +7,12 @@
 #include "engine/catalog/releases.h"
 #include "engine/spec/model_build.h"
 
-enum { ADV_CATALOG_CHIPS_MAX = 32, ADV_CATALOG_HASH_TEXT = 17, ADV_CATALOG_CALIBRATION_TEXT = 64 };
+enum {
+    ADV_CATALOG_CHIPS_MAX = 32,
+    ADV_CATALOG_HASH_TEXT = 17,
+    ADV_CATALOG_CALIBRATION_TEXT = 64,
+    ADV_CATALOG_ENGINE_TEXT = 128
+};
 
 /* Shapes of one chip, ordered by size, without the chips' compile_topology names. */
 struct adv_catalog_shape_list {
@@ -20,6 +25,7 @@ struct adv_catalog {
     struct adv_arena arena; /* owns every string and array below */
     char hash[ADV_CATALOG_HASH_TEXT];
     char calibration[ADV_CATALOG_CALIBRATION_TEXT];
+    char fitted_elsewhere[ADV_CATALOG_ENGINE_TEXT]; /* see adv_catalog_fitted_elsewhere */
     struct adv_catalog_tables tables;
     struct adv_catalog_chip *chips;   /* those of the tables, for those who fill them */
     struct adv_catalog_model *models; /* beside tables.model_names, as model_keys */

@@ -75,6 +75,7 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     if (!numbers->convention[0]) (void)snprintf(numbers->convention, ADV_LIMIT_NAME, "causal_half");
     read_warning(estimate, "kernel-over-vmem", numbers->over_vmem);
     read_warning(estimate, "model-overridden", numbers->variant);
+    read_warning(root, "calibration-of-another-engine", numbers->outdated); /* an advise's is of all plans */
     read_tags(root, numbers);
     if (numbers->step_time_s > 0.0) return ADV_OK;
     return adv_err_add(err, ADV_E_INVALID, "", "use a run of an estimate or advise",

@@ -24,6 +24,7 @@ struct adv_gate_numbers {
     char variant[ADV_LIMIT_DETAIL];  /* how it differs from the named model; "" not at all */
     char chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
     int slices;
+    char outdated[ADV_LIMIT_DETAIL]; /* why its calibration should be fitted again; "" not at all */
     char engine_version[ADV_LIMIT_NAME], catalog_hash[ADV_LIMIT_NAME], calibration[ADV_LIMIT_NAME];
 };
 

@@ -1,5 +1,5 @@
 // A calibration is of one engine: what is fitted are its predictions of the measured plans, not those that were stored with
-// them; and plans that it does not price are left out, each with why.
+// them; plans that it does not price are left out, each with why; and another engine that answers by it says so.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { adviseRequest, estimateRequest, freshDatabase, problem, sql, startDaemon } from './daemon.mjs';
@@ -109,4 +109,38 @@ test('more plans than are read at a time are all fitted, and a fit ends with its
   assert.deepEqual([made.rows.length, made.left_out_count, made.chips[0].step_time.runs_count], [300, 0, 300]);
   near(made.chips[0].step_time.bias_frac, 0.2, 'bias');
   await problem(assert, await daemon.post('/v1/calibrations', { project: 'many' }, { 'Request-Timeout': '0.001' }), 503, 'deadline');
+});
+
+const OUTDATED = 'calibration-of-another-engine';
+const warned = (answer) => answer.warnings.filter(({ code }) => code === OUTDATED);
+
+test('an answer by a calibration of another engine says so and what to do, until it is fitted again', async () => {
+  for (const steps of [1, 2, 4, 8]) await measure('aged', steps, 1.2);
+  const baseline = await estimate('aged', 3, { store: true });
+  const advise = adviseRequest({ project: 'aged', cluster: { chip: 'v6e', topology: '16x16' } });
+  for (const [version, hash, named] of [['0.9.0+0123456789ab', '0123456789abcdef', /engine 0\.9\.0\+0123456789ab \(catalog 0123456789abcdef\)/], ['', '', /an engine of an earlier release/]]) {
+    const made = await fit('aged');
+    const { version: own, catalog_hash: ownHash } = made.engine;
+    assert.deepEqual([made.fitted_by, made.outdated], [{ version: own, catalog_hash: ownHash }, false]);
+    sql(NAME, `UPDATE calibrations SET engine_version = '${version}', catalog_hash = '${hash}' WHERE id = '${made.calibration_id}'`);
+    const active = await activate(made);
+    assert.deepEqual([active.fitted_by, active.outdated, active.refusal], [version ? { version, catalog_hash: hash } : null, true, null]);
+    for (const answer of [await estimate('aged', 3), await json(await daemon.post('/v1/advise', advise))]) {
+      const [said] = warned(answer);
+      assert.match(said.detail, named);
+      assert.ok(said.detail.includes(made.calibration_id) && said.detail.includes(own), said.detail);
+      assert.match(said.hint, /\/v1\/calibrations/);
+    }
+    assert.deepEqual(warned(await estimate('aged', 1, { cluster: { chip: 'v5p', topology: '2x2x2' } })), [], 'a chip that it does not correct');
+    assert.deepEqual(warned(await estimate('fresh', 3)), [], 'another project');
+    const verdict = await json(await daemon.post('/v1/checks', { baseline: { run_id: baseline.run_id }, candidate: request('aged', 3) }));
+    assert.match(verdict.notes.find(({ code }) => code === 'calibration_of_another_engine').detail, named);
+    const told = await json(await daemon.post('/v1/explain/oom', { message: 'RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 35.50G of 31.25G hbm.', request: request('aged', 3) }));
+    assert.equal(warned(told.predicted).length, 1);
+  }
+  const again = await activate(await fit('aged'));
+  assert.equal(again.outdated, false);
+  const now = await estimate('aged', 3);
+  assert.equal(now.engine.calibration, again.name);
+  assert.deepEqual(warned(now), []);
 });

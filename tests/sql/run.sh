@@ -123,6 +123,8 @@ for file in sql/migrations/*.sql; do
     holds 'and becomes what a new one is' cmp "$scratch/shape" "$scratch/other"
 done
 
+holds 'a calibration of an earlier release is of no known engine' gives from_109 "SELECT count(*) FROM calibrations WHERE engine_version = '' AND catalog_hash = ''" 1
+
 # Words of an earlier release's verifier about programs that hold no step are taken back; others stay.
 fresh words
 up_to words 100

@@ -60,6 +60,7 @@ function effect(row) {
 // What of it should be known before it is trusted.
 function remarks(row) {
   return [
+    row.outdated ? h('span', { class: 'second' }, 'Fitted by another engine than this one: fit the project again.') : null,
     row.left_out_count ? h('span', { class: 'second' }, `${plural(row.left_out_count, 'measurement', 'measurements')} left out: the engine does not price the plan.`) : null,
   ];
 }

@@ -33,9 +33,11 @@ adv_code adv_api_read_key(const struct adv_exchange *exchange, struct adv_idempo
                            "an Idempotency-Key has 1 to %d visible ASCII characters", LONGEST_KEY);
     idempotency->principal = exchange->principal;
     idempotency->key = key;
-    /* The same body sent to another operation is another request. */
-    struct adv_text text = adv_text_empty(ADV_LIMIT_BODY_BYTES + 256);
+    /* The same body sent to another operation, or of another run, is another request. */
+    struct adv_text text = adv_text_empty(ADV_LIMIT_BODY_BYTES + 4096);
     adv_text_format(&text, "%s\n", exchange->route->path);
+    for (int i = 0; i < ADV_LIMIT_ROUTE_PARAMETERS && exchange->parameters[i]; i++)
+        adv_text_format(&text, "%s\n", exchange->parameters[i]);
     adv_text_append_bytes(&text, adv_exchange_body(exchange), exchange->body_bytes);
     const bool whole = !text.overflow;
     if (whole) adv_sha256_hex(text.data, text.length_bytes, idempotency->body_digest);

@@ -12,7 +12,8 @@
 #define EVENTS_RETRY_MS          1000
 
 static adv_code create(struct adv_exchange *exchange, const struct adv_proof_request *request,
-                       char id[ADV_UUID_BYTES], adv_err *err)
+                       const struct adv_idempotency *idempotency, char id[ADV_UUID_BYTES], bool *created,
+                       adv_err *err)
 {
     struct adv_stored_run run;
     adv_code code = adv_store_run_get(exchange->db, exchange->parameters[0], &run, err);
@@ -22,9 +23,10 @@ static adv_code create(struct adv_exchange *exchange, const struct adv_proof_req
                                                  .response = run.response,
                                                  .first_rank = request->first_rank,
                                                  .last_rank = request->last_rank,
-                                                 .whole = request->whole};
+                                                 .whole = request->whole,
+                                                 .idempotency = idempotency->key ? idempotency : NULL};
     adv_err found = adv_err_empty();
-    code = adv_verification_create(exchange->db, &order, id, &found);
+    code = adv_verification_create(exchange->db, &order, id, created, &found);
     if (code == ADV_E_NOT_FOUND && strcmp(found.findings[0].pointer, "") != 0)
         code = adv_err_add(err, ADV_E_INVALID, "/rank", NULL, "%s", found.findings[0].detail);
     else if (code)
@@ -57,12 +59,16 @@ adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, in
 adv_code adv_api_verification_post(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_proof_request request;
+    struct adv_idempotency idempotency;
     char id[ADV_UUID_BYTES];
-    adv_code code =
-        adv_decode_proof_request(adv_exchange_body(exchange), exchange->body_bytes, &request, err);
-    if (!code) code = create(exchange, &request, id, err);
+    bool created = false;
+    adv_code code = adv_api_read_key(exchange, &idempotency, err);
+    if (!code)
+        code = adv_decode_proof_request(adv_exchange_body(exchange), exchange->body_bytes, &request, err);
+    if (!code) code = create(exchange, &request, &idempotency, id, &created, err);
     if (code) return code;
     adv_reply_header(exchange, "Location", "/v1/verifications/%s", id);
+    if (!created) adv_reply_header(exchange, "Idempotency-Replayed", "true");
     return reply_state(exchange, 202, id, err);
 }
 

@@ -45,9 +45,10 @@ adv_code adv_keep_verify(struct adv_db *db, const char *principal, const char *r
                                                  .first_rank = 1,
                                                  .last_rank = answer->verify_top};
     char id[ADV_UUID_BYTES] = "";
+    bool created = false;
     if (!answer->verify_top) return ADV_OK;
     adv_code code = adv_verification_newest_id(db, run_id, id, err);
-    if (!code && !id[0]) code = adv_verification_create(db, &order, id, err);
+    if (!code && !id[0]) code = adv_verification_create(db, &order, id, &created, err);
     if (response->length_bytes > 0) response->data[--response->length_bytes] = '\0'; /* the } */
     adv_json_text_string(response, "verification_id", code ? NULL : id);
     adv_text_append(response, "}");

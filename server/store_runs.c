@@ -11,8 +11,10 @@ adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *ide
                             enum adv_store_outcome *outcome, char **response, adv_err *err)
 {
     static const char sql[] =
-        "SELECT k.body_sha256, r.response FROM idempotency_keys k JOIN runs r ON r.id = k.run_id "
-        "WHERE k.principal = $1 AND k.key = $2 AND k.created_at > now() - " ADV_KEY_LIFETIME;
+        "SELECT k.body_sha256, r.response FROM idempotency_keys k JOIN runs r ON r.id = k.run_id WHERE "
+        "k.principal = $1 AND k.key = $2 AND k.created_at > now() - " ADV_KEY_LIFETIME
+        " UNION ALL SELECT body_sha256, NULL FROM verifications WHERE created_by = $1 AND idempotency_key = "
+        "$2 AND created_at > now() - " ADV_KEY_LIFETIME;
     struct adv_rows rows;
     adv_code code = adv_db_run(db, sql, ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
     if (code) return code;
@@ -43,10 +45,11 @@ adv_code adv_store_refuse_pending_key(adv_err *err)
 adv_code adv_store_key_run(struct adv_db *db, const struct adv_idempotency *idempotency,
                            char run_id[ADV_UUID_BYTES], adv_err *err)
 {
-    /* A sweep's key has another body than any run's. */
+    /* A sweep's key and a verification's have other bodies than any run's. */
     static const char sql[] =
         "SELECT body_sha256, run_id FROM idempotency_keys WHERE principal = $1 AND key = $2 UNION ALL SELECT "
-        "body_sha256, NULL FROM sweeps WHERE created_by = $1 AND idempotency_key = $2";
+        "body_sha256, NULL FROM sweeps WHERE created_by = $1 AND idempotency_key = $2 UNION ALL SELECT "
+        "body_sha256, NULL FROM verifications WHERE created_by = $1 AND idempotency_key = $2";
     struct adv_rows rows;
     adv_code code = adv_db_run(db, sql, ADV_VALUES(idempotency->principal, idempotency->key), &rows, err);
     if (code) return code;

@@ -34,7 +34,8 @@ enum adv_store_outcome {
     ADV_STORE_UNKNOWN_KEY
 };
 
-/* Looks a key up; keys live for 24 hours. On ADV_STORE_REPLAYED `response` must be freed with free(). */
+/* Looks a key of a run up, or of a verification, which is ADV_STORE_OTHER_BODY; keys live for 24 hours. On
+ * ADV_STORE_REPLAYED `response` must be freed with free(). */
 ADV_MUST_CHECK adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *idempotency,
                                            enum adv_store_outcome *outcome, char **response, adv_err *err);
 

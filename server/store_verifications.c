@@ -67,29 +67,56 @@ adv_code adv_verification_newest_id(struct adv_db *db, const char *run_id, char 
     return ADV_OK;
 }
 
+/* The verification that the key has made. */
+static adv_code find_by_key(struct adv_db *db, const struct adv_idempotency *key, char id[ADV_UUID_BYTES],
+                            adv_err *err)
+{
+    static const char sql[] =
+        "SELECT id FROM verifications WHERE created_by = $1 AND idempotency_key = $2 AND body_sha256 = $3";
+    struct adv_rows rows;
+    adv_code code = adv_db_run(db, sql, ADV_VALUES(key->principal, key->key, key->body_digest), &rows, err);
+    if (code) return code;
+    if (rows.count)
+        (void)snprintf(id, ADV_UUID_BYTES, "%s", adv_rows_text(&rows, 0, 0));
+    else
+        code = adv_store_refuse_key(err);
+    adv_rows_free(&rows);
+    return code;
+}
+
 adv_code adv_verification_create(struct adv_db *db, const struct adv_verification_order *order,
-                                 char id[ADV_UUID_BYTES], adv_err *err)
+                                 char id[ADV_UUID_BYTES], bool *created, adv_err *err)
 {
     /* A word that is there already ends the plan where it begins. */
     static const char sql[] =
-        "WITH v AS (INSERT INTO verifications (id, run_id, mode, created_by) VALUES ($1::uuid, $2::uuid, $3, "
-        "$4) RETURNING id) INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, "
+        "WITH v AS (INSERT INTO verifications (id, run_id, mode, created_by, idempotency_key, body_sha256) "
+        "VALUES ($1::uuid, $2::uuid, $3, $4, $6, $7) ON CONFLICT (created_by, idempotency_key) DO NOTHING "
+        "RETURNING id) INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, "
         "predicted, predicted_hbm_bytes_per_device, state, ended_at, verdict, compiled_hbm_bytes_per_device, "
         "result) SELECT v.id, (p ->> 'rank')::int, p ->> 'digest', p ->> 'plan', p -> 'predicted', (p #>> "
         "'{predicted,hbm_bytes_per_device}')::float8, CASE WHEN k.result IS NULL THEN 'queued' ELSE 'done' "
         "END, CASE WHEN k.result IS NOT NULL THEN now() END, k.verdict, k.compiled_hbm_bytes_per_device, "
         "k.result FROM v CROSS JOIN json_array_elements($5::json) p LEFT JOIN proofs k ON k.plan_sha256 = p "
         "->> 'digest'";
+    static const char outdate[] =
+        "UPDATE verifications SET idempotency_key = NULL, body_sha256 = NULL WHERE created_by = $1 AND "
+        "idempotency_key = $2 AND created_at <= now() - " ADV_KEY_LIFETIME;
+    const struct adv_idempotency *key = order->idempotency;
     struct adv_text list;
+    int plans = 0;
     adv_code code = list_plans(order, &list, err);
     adv_uuid_make(id);
+    if (!code && key) code = adv_db_run(db, outdate, ADV_VALUES(key->principal, key->key), NULL, err);
     if (!code)
-        code = adv_db_run(
-            db, sql,
-            ADV_VALUES(id, order->run_id, order->whole ? "whole" : "assign", order->principal, list.data),
-            NULL, err);
+        code =
+            adv_db_change(db, sql,
+                          ADV_VALUES(id, order->run_id, order->whole ? "whole" : "assign", order->principal,
+                                     list.data, key ? key->key : NULL, key ? key->body_digest : NULL),
+                          &plans, err);
     adv_text_free(&list);
-    return adv_store_run_added(db, order->run_id, code, err);
+    *created = plans > 0;
+    code = adv_store_run_added(db, order->run_id, code, err);
+    return code || *created || !key ? code : find_by_key(db, key, id, err);
 }
 
 /* One plan of the list, with the result and the prediction beside it where it is done. */

@@ -13,6 +13,7 @@
 #include "server/db.h"
 #include "server/request_id.h"
 #include "server/sha256.h"
+#include "server/store_runs.h"
 #include "server/verification_word.h"
 
 #define ADV_VERIFICATION_ATTEMPTS 3 /* then the machine is not up to the plan: "failed" */
@@ -22,6 +23,7 @@ struct adv_verification_order {
     const char *response; /* the run's answer */
     int first_rank, last_rank;
     bool whole;
+    const struct adv_idempotency *idempotency; /* NULL: there is none */
 };
 
 /* The newest verification of the run; "" when there is none. */
@@ -32,10 +34,11 @@ ADV_MUST_CHECK adv_code adv_verification_newest_id(struct adv_db *db, const char
 void adv_verification_digest(const char *plan, bool whole, char digest[ADV_SHA256_HEX]);
 
 /* Queues the plans that the compiler has not spoken of yet; the others are done at once. `id` gets the
- * verification's. Ranks past the answer's last are left out. ADV_E_NOT_FOUND: the answer lacks the first
- * rank. */
+ * verification's. Ranks past the answer's last are left out. *created false: the key has made this
+ * verification before. ADV_E_INVALID: the key stands for another request; ADV_E_NOT_FOUND: the answer lacks
+ * the first rank. */
 ADV_MUST_CHECK adv_code adv_verification_create(struct adv_db *db, const struct adv_verification_order *order,
-                                                char id[ADV_UUID_BYTES], adv_err *err);
+                                                char id[ADV_UUID_BYTES], bool *created, adv_err *err);
 
 /* Appends {verification_id, run_id, mode, created_at, state, first_proven_rank, result, results[]}. `state`
  * may be NULL; it gets the whole's state, `changes` the count of what has happened. ADV_E_NOT_FOUND, also

@@ -80,6 +80,28 @@ test('a plan is queued, compiled and stands beside its prediction; the next ques
   assert.equal(await worker.stop(), 0);
 });
 
+test('the same Idempotency-Key makes one verification, and is no other request\'s', async () => {
+  const [runId, otherId] = [await storeNew(), await storeNew()];
+  const headers = { 'Idempotency-Key': 'verified' };
+  const post = (id, body) => daemon.post(`/v1/runs/${id}/verifications`, body, headers);
+  const [one, two] = await Promise.all([post(runId, {}), post(runId, {})]);
+  assert.deepEqual([one.status, two.status], [202, 202]);
+  assert.equal(one.headers.get('location'), two.headers.get('location'));
+  assert.deepEqual([one, two].map((response) => response.headers.get('idempotency-replayed')).sort(), [null, 'true'].sort());
+  assert.equal((await get(`/v1/runs/${runId}/verifications`)).verifications.length, 1);
+  for (const refused of [post(runId, { mode: 'whole' }), post(otherId, {}), daemon.post('/v1/estimate', { ...estimateRequest(), store: true }, headers), daemon.post('/v1/sweeps', { kind: 'estimate', requests: [estimateRequest()] }, headers)]) {
+    const { errors } = await problem(assert, await refused, 422, 'invalid-request');
+    assert.equal(errors[0].pointer, '/headers/Idempotency-Key');
+  }
+  const run = await daemon.post('/v1/estimate', { ...estimateRequest(), store: true }, { 'Idempotency-Key': 'stored' });
+  assert.equal(run.status, 200);
+  await problem(assert, await daemon.post(`/v1/runs/${runId}/verifications`, {}, { 'Idempotency-Key': 'stored' }), 422, 'invalid-request');
+  const id = one.headers.get('location').split('/').pop();
+  sql(name, `UPDATE verifications SET created_at = now() - interval '25 hours' WHERE id = '${id}'`);
+  const later = await post(runId, { mode: 'whole' });
+  assert.deepEqual([later.status, later.headers.get('idempotency-replayed')], [202, null], 'a day later it is free');
+});
+
 test('when plan 1 does not fit the run says so and names the first that does', async () => {
   const runId = await store(adviseRequest({ search: { top_k: 3 } }));
   const plans = (await get(`/v1/runs/${runId}`)).response.ranked;

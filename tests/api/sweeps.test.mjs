@@ -170,6 +170,23 @@ test('a key is known for a day, then it makes another sweep, also of other reque
   assert.equal((await get(`/v1/sweeps/${first}`)).items_count, 2, 'the sweeps stay');
 });
 
+test('what a deleted run answered is told by its sweep no more, until it is restored', async () => {
+  const { path } = await create({ kind: 'estimate', project: 'deleted', requests: [{ ...base, store: true }, { ...base, store: true }] });
+  const { items } = await ended(path);
+  assert.deepEqual(items.map((item) => item.run_deleted), [false, false]);
+  assert.equal((await daemon.fetch(`/v1/runs/${items[0].run_id}`, { method: 'DELETE' })).status, 204);
+  const { response, ...alone } = await get(`${path}/items/0`);
+  assert.equal(response, null);
+  const { events } = await listen(path);
+  for (const told of [(await get(path)).items[0], alone, events.find((event) => event.item === 0)]) {
+    const { run_deleted: isDeleted, state, step_time_s: time, tokens_per_s_per_chip: speed, hbm_bytes_per_device: bytes, fits, fit_verdict: verdict, run_id: run } = told;
+    assert.deepEqual([isDeleted, state, time, speed, bytes, fits, verdict, run], [true, 'done', null, null, null, null, null, null]);
+  }
+  assert.deepEqual((await get(path)).items[1], items[1]);
+  assert.equal((await daemon.fetch(`/v1/runs/${items[0].run_id}/restore`, { method: 'POST' })).status, 200);
+  assert.deepEqual((await get(path)).items, items);
+});
+
 test('what a purged run answered is gone from its sweep, and sweeps that ended long ago are deleted', async () => {
   const { path, sweep } = await create({ kind: 'estimate', project: 'retention', requests: [{ ...base, store: true }, { ...base, store: true }, base] });
   const { items } = await ended(path);

@@ -39,6 +39,7 @@ function cellOf(item, least, most) {
   if (!item || !['done', 'failed'].includes(item.state)) return h('td', { class: 'heat heat-wait' }, words(item?.state ?? 'queued'));
   if (item.state === 'failed')
     return h('td', { class: 'heat heat-none', title: item.problem?.detail ?? '' }, 'refused', h('span', { class: 'second' }, item.problem?.detail ?? ''));
+  if (item.run_deleted) return h('td', { class: 'heat heat-none' }, 'run deleted');
   const fits = item.fits !== false;
   const tight = item.fit_verdict === 'tight' ? ' tight' : '';
   return h(
@@ -51,7 +52,7 @@ function cellOf(item, least, most) {
 
 // items by number; the last axis varies fastest. Tokens per second and chip, so that batches can be compared.
 function heatmap(items, y, x) {
-  const times = items.filter((item) => item.state === 'done' && item.fits !== false).map((item) => 1 / item.tokens_per_s_per_chip);
+  const times = items.filter((item) => item.state === 'done' && !item.run_deleted && item.fits !== false).map((item) => 1 / item.tokens_per_s_per_chip);
   const least = Math.min(...times);
   const most = Math.max(...times);
   const known = new Map(items.map((item) => [item.item, item]));
@@ -117,7 +118,7 @@ function itemsTable(items) {
     items.map((item) => [
       item.run_id ? h('a', { href: `#/runs/${item.run_id}` }, String(item.item)) : String(item.item),
       settingsOf(item, axes),
-      words(item.state),
+      item.run_deleted ? 'run deleted' : words(item.state),
       seconds(item.step_time_s),
       [gib(item.hbm_bytes_per_device), ' ', item.fits === null ? '' : verdict(item.fit_verdict ?? (item.fits ? 'fits' : 'does_not_fit'))],
       item.problem?.detail ?? '–',

@@ -48,22 +48,26 @@ static bool same_work(const struct adv_gate_numbers *a, const struct adv_gate_nu
     return !(fabs(a->tflops_per_token - b->tflops_per_token) > WORK_FRAC * fabs(a->tflops_per_token));
 }
 
-/* A model of another name may be the same; what is overridden of a named one may not. */
+/* A model of another name may be the same; what is overridden of a named one may not. Experts that drop
+ * tokens do less, and train another model, than those that take all. */
 static bool same_model(const struct adv_gate_numbers *a, const struct adv_gate_numbers *b)
 {
     const bool same_variant = strcmp(a->model, b->model) != 0 || strcmp(a->variant, b->variant) == 0;
     return strcmp(a->decoder_block, b->decoder_block) == 0 && alike(a->layers_count, b->layers_count) &&
            alike(a->params_total, b->params_total) && alike(a->params_active, b->params_active) &&
-           same_variant && same_work(a, b);
+           alike(a->expert_capacity_factor, b->expert_capacity_factor) && same_variant && same_work(a, b);
 }
 
 /* The model for people, with what tells it from another. */
 static void describe(const struct adv_gate_numbers *numbers, char text[DESCRIBED_BYTES])
 {
     const char *variant = strchr(numbers->variant, ':');
-    (void)snprintf(text, DESCRIBED_BYTES, "%.50s (%.4g parameters, %.0f layers, %.4g GFLOP a token%s%s)",
+    char drops[32] = "";
+    if (numbers->expert_capacity_factor > 0.0)
+        (void)snprintf(drops, sizeof drops, ", expert capacity %.4g", numbers->expert_capacity_factor);
+    (void)snprintf(text, DESCRIBED_BYTES, "%.50s (%.4g parameters, %.0f layers, %.4g GFLOP a token%s%s%s)",
                    numbers->model, numbers->params_total, numbers->layers_count,
-                   1e3 * numbers->tflops_per_token, variant ? ";" : "", variant ? variant + 1 : "");
+                   1e3 * numbers->tflops_per_token, drops, variant ? ";" : "", variant ? variant + 1 : "");
 }
 
 adv_code adv_gate_compare_like(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,

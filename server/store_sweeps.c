@@ -14,16 +14,18 @@
     "CROSS JOIN LATERAL (SELECT count(*) AS running FROM sweep_items r WHERE r.sweep_id = s.id AND r.state " \
     "= 'running') w "
 
-/* Whether the run of item i was deleted or purged, as g.gone; what the item answered is told no more then. */
-#define GONE                                                                                                 \
+/* Beside item i: whether its run was deleted or purged (g.gone), and its answer, not told then (t). */
+#define ANSWER                                                                                               \
     "CROSS JOIN LATERAL (SELECT i.state = 'done' AND (json_typeof(i.response) = 'null' OR EXISTS (SELECT "   \
-    "FROM runs r WHERE r.id = i.run_id AND r.deleted_at IS NOT NULL)) AS gone) g "
-#define TOLD(value) "CASE WHEN NOT g.gone THEN " value " END"
-#define ITEM_MEMBERS                                                                                                                            \
-    "'item', i.item, 'state', i.state, 'attempts', i.attempts, 'ended_at', to_char(i.ended_at" ADV_AS_TIME                                      \
-    ", 'step_time_s', " TOLD("i.step_time_s") ", 'tokens_per_s_per_chip', " TOLD("i.tokens_per_s_per_chip") ", 'hbm_bytes_per_device', " TOLD(  \
-        "i.hbm_bytes_per_device") ", 'fits', " TOLD("i.fits") ", 'fit_verdict', " TOLD("coalesce(i.response ->> 'fit_verdict', i.response #>> " \
-                                                                                       "'{ranked,0,estimate,fit_verdict}')") ", 'run_id', " TOLD("CASE WHEN i.response ->> 'stored' = 'true' THEN i.run_id END") ", 'run_deleted', g.gone"
+    "FROM runs r WHERE r.id = i.run_id AND r.deleted_at IS NOT NULL)) AS gone) g LEFT JOIN LATERAL (SELECT " \
+    "i.step_time_s, i.tokens_per_s_per_chip, i.hbm_bytes_per_device, i.fits, i.run_id, i.response) t ON "    \
+    "NOT g.gone "
+#define ITEM_MEMBERS                                                                                         \
+    "'item', i.item, 'state', i.state, 'attempts', i.attempts, 'ended_at', to_char(i.ended_at" ADV_AS_TIME   \
+    ", 'step_time_s', t.step_time_s, 'tokens_per_s_per_chip', t.tokens_per_s_per_chip, "                     \
+    "'hbm_bytes_per_device', t.hbm_bytes_per_device, 'fits', t.fits, 'fit_verdict', coalesce(t.response "    \
+    "->> 'fit_verdict', t.response #>> '{ranked,0,estimate,fit_verdict}'), 'run_id', CASE WHEN t.response "  \
+    "->> 'stored' = 'true' THEN t.run_id END, 'run_deleted', g.gone"
 
 /* Members of `json` of item i that item z has otherwise: (pointer, value). What is no object has none. */
 #define AS_POINTER "replace(replace(k.key, '~', '~0'), '/', '~1')"
@@ -94,7 +96,7 @@ adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_swe
         "i.sweep_id = $1::uuid AND ($2::text IS NULL OR i.state = $2) AND i.item > coalesce($3::int, -1) "
         "ORDER BY i.item LIMIT $4::int + 1) SELECT json_build_object(" SWEEP_MEMBERS
         ", 'items', coalesce((SELECT json_agg(json_build_object(" ITEM_MEMBERS
-        ", 'problem', i.problem, 'changes', " ITEM_CHANGES ") ORDER BY i.place) FROM shown i " GONE
+        ", 'problem', i.problem, 'changes', " ITEM_CHANGES ") ORDER BY i.place) FROM shown i " ANSWER
         "WHERE i.place <= $4::int), '[]'::json), "
         "'next_cursor', (SELECT i.item::text FROM shown i WHERE i.place = $4::int AND (SELECT count(*) FROM "
         "shown) > $4::int)) FROM sweeps s " RUNNING "WHERE s.id = $1::uuid";
@@ -107,9 +109,8 @@ adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *ite
                               adv_err *err)
 {
     static const char sql[] = "SELECT json_build_object('sweep_id', i.sweep_id, " ITEM_MEMBERS
-                              ", 'request', i.request, 'response', " TOLD(
-                                  "i.response") ", 'problem', i.problem) FROM sweep_items i " GONE
-                                                "WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
+                              ", 'request', i.request, 'response', t.response, 'problem', i.problem) FROM "
+                              "sweep_items i " ANSWER "WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
     int number = 0;
     if (!adv_uuid_valid(id)) return adv_db_not_found(&sweep, id, err);
     adv_code code = !adv_text_whole(item, 1000000, &number)
@@ -145,7 +146,7 @@ adv_code adv_sweep_events(struct adv_db *db, const char *id, long after, int lim
         "WITH told AS (SELECT i.* FROM sweep_items i WHERE i.sweep_id = $1::uuid AND i.event > $2::bigint "
         "ORDER BY i.event LIMIT $3::int) SELECT coalesce((SELECT string_agg('id: ' || i.event || "
         "E'\\nevent: item\\ndata: ' || json_build_object(" ITEM_MEMBERS
-        ")::text || E'\\n\\n', '' ORDER BY i.event) FROM told i " GONE
+        ")::text || E'\\n\\n', '' ORDER BY i.event) FROM told i " ANSWER
         "), '') || CASE WHEN s.state <> 'running' AND "
         "(SELECT count(*) FROM told) < $3::int THEN E'id: end\\nevent: ' || s.state || E'\\ndata: ' || "
         "json_build_object(" SWEEP_MEMBERS ")::text || E'\\n\\n' ELSE '' END FROM sweeps s " RUNNING

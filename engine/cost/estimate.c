@@ -329,6 +329,16 @@ static adv_code price(const struct adv_estimate_input *input, const struct adv_c
     return ADV_OK;
 }
 
+/* NAN: the experts take every token that is routed to them. */
+static double expert_capacity(const struct adv_cost *cost)
+{
+    const struct adv_plan *plan = cost->plan;
+    if (plan->family.moe != ADV_MOE_DENSE || plan->family.capacity_factor <= 0.0) return (double)NAN;
+    for (int i = 0; i < cost->model->layer_kinds_count; i++)
+        if (cost->model->layers[i].experts > 0) return plan->family.capacity_factor;
+    return (double)NAN;
+}
+
 adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_estimate *estimate,
                            struct adv_ledger *ledger, adv_err *err)
 {
@@ -344,6 +354,7 @@ adv_code adv_estimate_plan(const struct adv_estimate_input *input, struct adv_es
     adv_estimate_verdict(estimate);
     estimate->bound = bound_of(&account);
     set_rates(input, &account, estimate);
+    estimate->expert_capacity_factor = expert_capacity(&cost);
     adv_interval_apply(&cost, estimate);
     adv_account_write(&account);
     return ADV_OK;

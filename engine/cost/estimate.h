@@ -36,6 +36,7 @@ struct adv_estimate {
     enum adv_confidence confidence;
     char confidence_why[ADV_LIMIT_DETAIL];
     double usd_per_step, usd_per_billion_tokens; /* NAN without a price */
+    double expert_capacity_factor; /* by which routed tokens are dropped or padded; NAN where none is */
 };
 
 enum { ADV_ESTIMATE_AGAIN_BYTES = offsetof(struct adv_estimate, step_time_low_s) };

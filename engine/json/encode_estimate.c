@@ -71,7 +71,9 @@ static void set_time(json_t *object, const struct adv_estimate *estimate)
     ADV_PUT(object, ADV_F(estimate, step_time_s), ADV_F(estimate, step_time_low_s),
             ADV_F(estimate, step_time_high_s), ADV_F(estimate, tokens_per_s_per_chip),
             ADV_F(estimate, tflops_per_s_per_chip), ADV_F(estimate, mfu_frac), ADV_F(estimate, hfu_frac),
-            ADV_F(estimate, global_batch_sequences), ADV_F(estimate, tokens_per_step));
+            ADV_F(estimate, global_batch_sequences), ADV_F(estimate, tokens_per_step),
+            ADV_M_IF(estimate->expert_capacity_factor > 0.0, "expert_capacity_factor",
+                     estimate->expert_capacity_factor));
 }
 
 static void set_memory(json_t *object, const struct adv_estimate *estimate)

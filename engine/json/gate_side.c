@@ -71,6 +71,7 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     numbers->fits = json_is_true(json_object_get(estimate, "fits"));
     numbers->tflops_per_token =
         adv_json_number_of(estimate, "tflops_per_s_per_chip") / numbers->tokens_per_s_per_chip;
+    numbers->expert_capacity_factor = adv_json_number_of(estimate, "expert_capacity_factor");
     copy_text(numbers->convention, root, "flops_convention"); /* an advise's has its default */
     if (!numbers->convention[0]) (void)snprintf(numbers->convention, ADV_LIMIT_NAME, "causal_half");
     read_warning(estimate, "kernel-over-vmem", numbers->over_vmem);

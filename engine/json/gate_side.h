@@ -20,6 +20,7 @@ struct adv_gate_numbers {
     char model[ADV_LIMIT_NAME], decoder_block[ADV_LIMIT_NAME];
     double layers_count, params_total, params_active; /* with the block, what tells models apart */
     double tflops_per_token; /* of the model at that length, however the step is made: windows count here */
+    double expert_capacity_factor;   /* by which routed tokens are dropped; NAN: none is */
     char convention[ADV_LIMIT_NAME]; /* by which those are counted */
     char variant[ADV_LIMIT_DETAIL];  /* how it differs from the named model; "" not at all */
     char chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];

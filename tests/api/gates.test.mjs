@@ -79,6 +79,24 @@ test('another model or another sequence length is not compared unless told', asy
   assert.deepEqual(codes((await problem(assert, await check({ baseline: { run_id: id }, candidate: layers }), 422, 'invalid-request')).errors), ['unlike-model'], 'a model of one name and half the layers');
 });
 
+test('a model that drops tokens is not compared with one that takes all', async () => {
+  const moe = (config) => ({ model: 'mixtral-8x7b', cluster: { chip: 'v6e', topology: '8x8' },
+    config: { per_device_batch_size: 1, max_target_length: 4096, ici_fsdp_parallelism: -1, attention: 'flash', remat_policy: 'full', sparse_matmul: false, megablox: false, ...config } });
+  const limits = { must_fit: false };
+  const { run_id: dropless } = await store(moe({ capacity_factor: -1 }));
+  const { errors } = await problem(assert, await check({ baseline: { run_id: dropless }, candidate: moe({ capacity_factor: 1 }), limits }), 422, 'invalid-request');
+  assert.deepEqual(codes(errors), ['unlike-model']);
+  assert.match(errors[0].detail, /candidate is mixtral-8x7b \([^)]*expert capacity 1\), the baseline mixtral-8x7b \([^)]*token\)/);
+  const { run_id: dropping } = await store(moe({ capacity_factor: 1 }));
+  await problem(assert, await check({ baseline: { run_id: dropping }, candidate: moe({ capacity_factor: 1.25 }), limits }), 422, 'invalid-request');
+  assert.ok(codes((await judge({ baseline: { run_id: dropping }, candidate: moe({ capacity_factor: 1 }), limits })).notes).every((code) => code !== 'unlike_model'));
+  const unread = moe({ capacity_factor: 1, sparse_matmul: true, megablox: true });
+  assert.ok(!codes((await judge({ baseline: { run_id: dropless }, candidate: unread, limits })).notes).includes('unlike_model'), 'a factor that is not read drops nothing');
+  const dense = (factor) => request({}, { sparse_matmul: false, megablox: false, capacity_factor: factor });
+  const { run_id: plain } = await store(dense(-1));
+  assert.ok(!codes((await judge({ baseline: { run_id: plain }, candidate: dense(1), limits })).notes).includes('unlike_model'), 'nor does a model without experts');
+});
+
 test('a model whose heads or windows are others is another model, one that is said in other words is not', async () => {
   const gemma = (config, length = 8192) => ({ model: 'gemma3-12b', cluster: { chip: 'v5p', topology: '4x4x4' },
     config: { per_device_batch_size: 2, max_target_length: length, ici_fsdp_parallelism: -1, attention: 'flash', remat_policy: 'full', ...config } });

@@ -283,9 +283,10 @@ static void decode_batch(const json_t *workload, const json_t *pins, struct adv_
     int given = (json_object_get(workload, "global_batch_sequences") != NULL) +
                 (json_object_get(workload, "tokens_per_step") != NULL) +
                 (json_object_get(workload, "per_device_batch_size") != NULL);
+    const double tokens = out->seq_len > 0 ? (double)out->seq_len : 1.0; /* ends of a range are hinted at */
     (void)adv_json_number(workload, "/workload", "global_batch_sequences", ADV_JSON_OPTIONAL, 1, 1e9,
                           &out->global_batch_sequences, err);
-    (void)adv_json_number(workload, "/workload", "tokens_per_step", ADV_JSON_OPTIONAL, 1, 1e15,
+    (void)adv_json_number(workload, "/workload", "tokens_per_step", ADV_JSON_OPTIONAL, tokens, 1e9 * tokens,
                           &out->tokens_per_step, err);
     bool per_device = adv_json_number(workload, "/workload", "per_device_batch_size", ADV_JSON_OPTIONAL, 1e-9,
                                       1e6, &out->per_device_batch_size, err);

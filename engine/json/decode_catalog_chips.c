@@ -331,6 +331,9 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     const char *maxtext_name = name; /* what MaxText's model_name takes, where it is another */
     (void)adv_json_string(row, at, "maxtext_name", ADV_JSON_OPTIONAL, &maxtext_name, file->err);
     (void)snprintf(keys->maxtext_name, sizeof keys->maxtext_name, "%s", maxtext_name);
+    bool takes_pictures = false; /* MaxText asks it of its own names alone */
+    (void)adv_json_bool(row, at, "takes_pictures", ADV_JSON_OPTIONAL, &takes_pictures, file->err);
+    keys->text_only = maxtext_name[0] != '\0' && !takes_pictures;
 }
 
 void adv_decode_catalog_models(const struct adv_catalog_file *file)

@@ -153,6 +153,7 @@ struct adv_model {
     unsigned mesh_axes;   /* bits (1 << enum adv_axis) of the mesh that the model brings; 0: MaxText's own */
     bool cannot_scan;     /* MaxText refuses scan_layers */
     bool is_multimodal;   /* use_multimodal of its file */
+    bool text_only;       /* MaxText refuses use_multimodal for it */
     bool has_audio;       /* use_audio of its file */
     bool has_deepstack;   /* a picture goes into single layers: with use_multimodal they cannot be scanned */
     bool has_mrope;       /* use_mrope of its file: three positions a token, with use_multimodal */

@@ -421,6 +421,7 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     model->ties_embedding = keys->logits_via_embedding;
     model->mesh_axes = keys->mesh_axes;
     model->is_multimodal = keys->is_multimodal;
+    model->text_only = keys->text_only;
     model->has_mrope = keys->has_mrope;
     model->splits_batch = keys->splits_batch;
     model->without_maxtext = keys->without_maxtext;

@@ -82,6 +82,7 @@ struct adv_model_keys {
     int engram_layers_count;   /* length of engram_layers */
     unsigned mesh_axes;        /* bits of the axes of the mesh that the model brings; 0: MaxText's own */
     bool is_multimodal;        /* its file brings images or speech: use_multimodal */
+    bool text_only;            /* MaxText refuses use_multimodal for it */
     bool has_mrope;            /* its file brings use_mrope */
     bool splits_batch;         /* its file brings use_batch_split_schedule */
     bool without_maxtext;      /* MaxText has no model file for it: priced by a block that costs the same */

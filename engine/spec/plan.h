@@ -356,7 +356,7 @@ const char *adv_plan_broken_rule_among(const struct adv_plan *plan, const struct
                                        const struct adv_cluster *cluster, enum adv_rules which);
 
 /* A share of the rules as a list, to ask many plans for. */
-enum { ADV_RULES_MOST = 64 };
+enum { ADV_RULES_MOST = 72 };
 struct adv_rule_list {
     int count;
     unsigned char rules[ADV_RULES_MOST];

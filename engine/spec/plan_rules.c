@@ -441,6 +441,7 @@ static const struct {
     {"linear-context", ILLEGAL, MESH, adv_rule_linear_context},
     {"predicted-tokens-in-order", REFUSED, MESH, adv_rule_predicted_tokens},
     {"compressed-context", ILLEGAL, MESH, adv_rule_compressed_context},
+    {"vision-models", ILLEGAL, MESH, adv_rule_vision_models},
     {"multimodal-context", ILLEGAL, MESH, adv_rule_multimodal_context},
     {"hash-routing", ILLEGAL, BATCH, adv_rule_hash_routing},
     {"batch-split-format", ILLEGAL, BATCH, adv_rule_batch_split_format},

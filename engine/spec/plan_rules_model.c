@@ -66,6 +66,15 @@ bool adv_rule_hash_routing(const struct adv_rule_facts *facts, struct adv_rule_r
                            "the hash routing of DeepSeek V4 does not run with a ring of experts");
 }
 
+/* types.py:5066, 5086 */
+bool adv_rule_vision_models(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->plan->family.use_multimodal || !facts->model->text_only) return false;
+    return adv_rule_broken(report, "/config/use_multimodal", "set it to false",
+                           "%s takes text alone: MaxText refuses pictures and speech for it",
+                           facts->model->name);
+}
+
 /* types.py:3987, 5242, 5291 */
 bool adv_rule_multimodal_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {

@@ -30,6 +30,7 @@ ELSEWHERE = [
     (r'get_individual_scales', 'rule: global_parameter_scale of the model'),
     (r'interleave_moe_layer_step != 0|scan_layers.*(gemma4|Deepstack)|(gemma4-e2b|deepstack).*scan_layers', 'rule: scan-cycle'),
     (r'num_vocab_tiling != 0', 'rule: vocab-tiling'),
+    (r'Multimodal is (not yet|only) supported for', 'rule: vision-models'),
     (r"opt_type == 'muon'", 'rule: muon-decoder'),
     (r'DEEPSEEK4 -> .*dot_product|supports_dot_product', 'rule: sparse-attention-kernel'),
     (r'context_parallel_strategy not in|context_sharding not in|elastic_backup_kind not in', 'rule: the allowed values of the key'),

@@ -94,6 +94,7 @@ static const struct {
     {"fp8-full-needs-qwix", NULL, "\"quantization\":\"fp8_full\"", "/config/use_qwix_quantization"},
     {"fp8-with-accumulation", NULL, "\"quantization\":\"fp8\",\"gradient_accumulation_steps\":2",
      "/config/gradient_accumulation_steps"},
+    {"vision-models", NULL, "\"use_multimodal\":true", "/config/use_multimodal"},
     {"muon-decoder", "mixtral-8x7b", "\"opt_type\":\"muon\"", "/config/opt_type"},
 };
 

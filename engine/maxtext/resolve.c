@@ -17,6 +17,26 @@ static void warn_axis(const struct adv_config_reader *reader, bool is_dcn, enum 
                            "%s %d is ignored: %s", member, degree, why);
 }
 
+/* Two axes that are -1. One slice: MaxText does not look at the dcn axes; how many there are may not be
+ * known.
+ */
+static void judge_second(const struct adv_config_reader *reader, bool is_dcn, int total, enum adv_axis first,
+                         enum adv_axis second)
+{
+    static const char hint[] =
+        "give one of the two a number (ici_fsdp_parallelism and dcn_data_parallelism are -1 by default)";
+    const char *member = adv_key_of_axis(is_dcn, second), *other = adv_key_of_axis(is_dcn, first);
+    const char *pointer = ADV_AT(reader->source->at, member);
+    const bool is_known = reader->source->cluster->chip.name[0] != '\0';
+    if (!is_dcn || total > 1)
+        (void)adv_err_add(reader->err, ADV_E_ILLEGAL, pointer, hint,
+                          "%s and %s are both -1: only one axis can take what is left", member, other);
+    else if (!is_known)
+        (void)adv_err_add_rule(reader->warnings, ADV_OK, "two-axes-left", pointer, hint,
+                               "%s and %s are both -1, which MaxText refuses with more than one slice",
+                               member, other);
+}
+
 /* Fills the one -1 so that the degrees multiply to `total`. When they cannot, the -1 becomes the nearest
  * whole number below and adv_plan_check says what the product is. */
 static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int degrees[ADV_AXIS_COUNT],
@@ -35,15 +55,8 @@ static void fill_axes(const struct adv_config_reader *reader, bool is_dcn, int d
             degrees[i] = 1;
         } else if (degrees[i] == -1 && unfilled < 0) {
             unfilled = i;
-        } else if (degrees[i] == -1 && total == 1) {
-            degrees[i] = 1; /* one slice: MaxText does not look at the dcn axes */
         } else if (degrees[i] == -1) {
-            const char *member = adv_key_of_axis(is_dcn, axis);
-            (void)adv_err_add(reader->err, ADV_E_ILLEGAL, ADV_AT(reader->source->at, member),
-                              "give one of the two a number (ici_fsdp_parallelism and dcn_data_parallelism "
-                              "are -1 by default)",
-                              "%s and %s are both -1: only one axis can take what is left", member,
-                              adv_key_of_axis(is_dcn, (enum adv_axis)unfilled));
+            judge_second(reader, is_dcn, total, (enum adv_axis)unfilled, axis);
             degrees[i] = 1;
         } else {
             product *= degrees[i];

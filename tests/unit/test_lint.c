@@ -2,9 +2,8 @@
 
 #include <stdlib.h>
 
-#include "engine/advise.h"
 #include "engine/json/lint_rules.h"
-#include "tests/unit/decode_fixture.h"
+#include "tests/unit/lint_fixture.h"
 
 static char *read_file(const char *path, size_t *bytes)
 {
@@ -25,18 +24,6 @@ static json_t *load(const char *path)
     return rows;
 }
 
-/* The answer to a text, or NULL with findings in err. */
-static json_t *lint_text(const char *text)
-{
-    struct adv_answer answer;
-    forget();
-    if (adv_answer_request(catalog, ADV_REQUEST_LINT, text, strlen(text), &answer, &err) != ADV_OK)
-        return NULL;
-    json_t *root = json_loads(answer.json, 0, NULL);
-    adv_answer_free(&answer);
-    return root;
-}
-
 static json_t *lint_row(const json_t *row, bool strict)
 {
     static const char *const members[] = {"config", "xla_flags", "model", "cluster"};
@@ -51,24 +38,6 @@ static json_t *lint_row(const json_t *row, bool strict)
     json_t *answer = lint_text(text);
     free(text);
     return answer;
-}
-
-static const json_t *finding_at(const json_t *answer, const char *pointer)
-{
-    json_t *findings = json_object_get(answer, "findings");
-    for (size_t i = 0; i < json_array_size(findings); i++) {
-        const json_t *finding = json_array_get(findings, i);
-        if (strcmp(json_string_value(json_object_get(finding, "pointer")), pointer) == 0) return finding;
-    }
-    return NULL;
-}
-
-static void assert_finding(const json_t *answer, const char *pointer, const char *severity, const char *code)
-{
-    const json_t *finding = finding_at(answer, pointer);
-    if (!finding) fail_msg("nothing is reported at %s", pointer);
-    assert_string_equal(json_string_value(json_object_get(finding, "severity")), severity);
-    assert_string_equal(json_string_value(json_object_get(finding, "code")), code);
 }
 
 static void published_recipes_that_validate_have_no_errors(void **state)
@@ -330,6 +299,13 @@ static void one_mistake_is_one_error(void **state)
         {"{\"config\":{\"per_device_batch_size\":0.25,\"ici_tensor_parallelism\":-1,"
          "\"ici_fsdp_parallelism\":4}}",
          NULL, 0},
+        {"{\"config\":{\"ici_fsdp_parallelism\":-1,\"ici_tensor_parallelism\":-1}}",
+         "/config/ici_tensor_parallelism", 1},
+        {"{\"config\":{\"ici_tensor_parallelism\":-1}}", "/config/ici_tensor_parallelism", 1},
+        {"{\"config\":{\"dcn_data_parallelism\":2,\"dcn_fsdp_parallelism\":-1,\"dcn_tensor_parallelism\":-1}}",
+         "/config/dcn_tensor_parallelism", 1},
+        {"{\"config\":{\"dcn_data_parallelism\":-1,\"dcn_fsdp_parallelism\":-1}}",
+         "/config/dcn_fsdp_parallelism", 0},
         /* 16 is no product of whole axes of 8x8x8 */
         {"{\"cluster\":{\"chip\":\"v5p\",\"topology\":\"8x8x8\"},\"config\":{\"per_device_batch_size\":2,"
          "\"max_target_length\":2048,\"ici_fsdp_parallelism\":-1,\"ici_tensor_parallelism\":16}}",

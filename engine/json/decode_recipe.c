@@ -54,7 +54,20 @@ static void read_key(const struct reader *reader, const struct adv_recipe_key *k
                  "%.80s depends on a condition that only a run can tell: %.80s is taken", key->name, plain);
     }
     (void)json_object_set_new(config, key->name,
-                              unknown ? json_string(plain) : adv_decode_scalar_text(plain));
+                              unknown            ? json_string(plain)
+                              : key->is_variable ? adv_decode_scalar_text(plain)
+                                                 : adv_decode_word_text(plain));
+}
+
+/* Options that stand by themselves are other programs' but where they are called as a key is. */
+static void drop_other_options(const struct adv_catalog *catalog, json_t *config)
+{
+    ADV_JSON_OWN json_t *all = json_copy(config);
+    for (struct adv_json_walk entry = {.in = all}; adv_json_next_member(&entry);) {
+        const size_t dashes = strspn(entry.key, "-");
+        if (dashes > 0 && !adv_catalog_key(catalog, entry.key + dashes))
+            (void)json_object_del(config, entry.key);
+    }
 }
 
 static json_t *flags_of(const struct reader *reader, const char *flags)
@@ -321,6 +334,7 @@ static adv_code read_rest(const struct reader *reader, struct adv_recipe *recipe
     ADV_JSON_OWN json_t *words = NULL;
     adv_code code = adv_decode_shell(text, bytes, &words, reader->err);
     if (code != ADV_OK) return code;
+    drop_other_options(reader->catalog, json_object_get(words, "config"));
     if (json_object_size(json_object_get(words, "config")) == 0 &&
         json_array_size(json_object_get(words, "xla_flags")) == 0)
         return refuse(

@@ -36,14 +36,17 @@ static void keep_flag(struct shell_reader *reader, const char *word)
         json_decref(flag);
 }
 
-static void keep_key(struct shell_reader *reader, const char *name, size_t name_length, const char *value)
+static void keep_key(struct shell_reader *reader, const char *name, size_t name_length, json_t *value)
 {
     char key[ADV_LIMIT_NAME];
-    if (name_length >= sizeof key) return;
+    if (name_length >= sizeof key) {
+        json_decref(value);
+        return;
+    }
     memcpy(key, name, name_length);
     key[name_length] = '\0';
     for (char *at = key; *at; at++) *at = (char)tolower((unsigned char)*at);
-    (void)json_object_set_new(reader->config, key, adv_decode_scalar_text(value));
+    (void)json_object_set_new(reader->config, key, value);
 }
 
 /* `nesting`: how many quotes deep; a value that holds several words is read as a command of its own. */
@@ -59,12 +62,16 @@ static void read_word(struct shell_reader *reader, const char *word, int nesting
         if (nesting < NESTING_MAX && strpbrk(word, " \t\n") && strchr(word, '='))
             read_words(reader, word, strlen(word), nesting + 1);
     } else if (length > 2 && strncmp(word, "M_", 2) == 0 && is_name(word + 2, length - 2, true)) {
-        keep_key(reader, word + 2, length - 2, value); /* MaxText's own environment override */
+        keep_key(reader, word + 2, length - 2,
+                 adv_decode_scalar_text(value)); /* MaxText's own environment override */
     } else if (is_name(word, length, false)) {
         bool holds_flags =
             length == strlen("compile_xla_flags") && strncmp(word, "compile_xla_flags", length) == 0;
         if (holds_flags && nesting < NESTING_MAX) read_words(reader, value, strlen(value), nesting + 1);
-        keep_key(reader, word, length, value);
+        keep_key(reader, word, length, adv_decode_word_text(value));
+    } else if (!has_words && length > 2 && strncmp(word, "--", 2) == 0 &&
+               is_name(word + 2, length - 2, false)) {
+        keep_key(reader, word, length, adv_decode_word_text(value)); /* which MaxText refuses */
     } else if (nesting < NESTING_MAX && (has_words || strncmp(value, "--xla_", 6) == 0)) {
         read_words(reader, value, strlen(value), nesting + 1);
     }

@@ -71,6 +71,15 @@ json_t *adv_decode_scalar_text(const char *text)
     return json ? json : json_string("");
 }
 
+json_t *adv_decode_word_text(const char *text)
+{
+    const size_t length = strlen(text);
+    if (length == 0 || strcmp(text, "~") == 0) return json_null();
+    const bool quoted = length > 1 && (text[0] == '"' || text[0] == '\'') && text[length - 1] == text[0] &&
+                        !memchr(text + 1, text[0], length - 2);
+    return quoted ? json_stringn(text + 1, length - 2) : adv_decode_scalar_text(text);
+}
+
 json_t *adv_decode_typed_config(const struct adv_catalog *catalog, const json_t *config)
 {
     json_t *given = (json_t *)(uintptr_t)config;

@@ -15,6 +15,10 @@ bool adv_decode_value(const json_t *json, struct adv_arena *arena, struct adv_va
  * New reference; NULL only when memory is exhausted. */
 json_t *adv_decode_scalar_text(const char *text);
 
+/* The text of a word of the command line, where nothing and ~ are null and quotes make a string. As
+ * adv_decode_scalar_text otherwise. */
+json_t *adv_decode_word_text(const char *text);
+
 /* A configuration whose strings have the types of their keys ("4" of an integer key is 4), as if it had come
  * as JSON in the first place: what reads `config` by hand then sees one spelling only. New reference; keys
  * that take strings, keys MaxText does not have and what is no object stay as they are. NULL: out of memory,

@@ -38,14 +38,25 @@ static bool is_file(const char *word)
            (length > 5 && strcmp(word + length - 5, ".yaml") == 0);
 }
 
-/* Length of "name" in "name=value" with a key's letters; marks in front do not count. */
+/* Flags of the library that reads MaxText's command line, which are no keys; and those of XLA. */
+static bool is_other_flag(const char *word)
+{
+    static const char *const names[] = {"--xla_",      "--v=",          "--verbosity=",       "--log",
+                                        "--alsologto", "--stderrthres", "--showprefixforinfo"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(word, names[i], strlen(names[i])) == 0) return true;
+    return false;
+}
+
+/* Length of "name" in "name=value" with a key's letters, or of "--name"; marks in front do not count. */
 static size_t key_length(const char *word)
 {
-    size_t length = 0;
-    while (islower((unsigned char)word[length]) || (length && isdigit((unsigned char)word[length])) ||
+    const size_t first = is_other_flag(word) ? 0 : strspn(word, "-");
+    size_t length = first;
+    while (islower((unsigned char)word[length]) || (length > first && isdigit((unsigned char)word[length])) ||
            word[length] == '_')
         length++;
-    return word[length] == '=' ? length : 0;
+    return word[length] == '=' && length > first ? length : 0;
 }
 
 static const char *after_marks(const char *word)
@@ -67,15 +78,14 @@ struct keys {
     int count, room;
 };
 
-static void add_key(struct keys *keys, const char *name, const char *value)
+static void add_key(struct keys *keys, const char *name, const char *value, bool is_variable)
 {
     if (!name || keys->count == keys->room) return;
-    for (int i = 0; i < keys->count; i++) {
-        if (strcmp(keys->rows[i].name, name) != 0) continue;
-        keys->rows[i].value = value; /* the last one counts, as it does for MaxText */
-        return;
-    }
-    keys->rows[keys->count++] = (struct adv_recipe_key){name, value};
+    int at = 0;
+    while (at < keys->count && strcmp(keys->rows[at].name, name) != 0) at++;
+    keys->count += at == keys->count;
+    keys->rows[at] = /* the last one counts, as it does for MaxText */
+        (struct adv_recipe_key){name, value, is_variable};
 }
 
 /* M_STEPS=5: MaxText's own way to set a key by the environment. */
@@ -83,7 +93,7 @@ static void add_variable(void *context, const char *name, const char *value)
 {
     struct keys *keys = context;
     if (strncmp(name, "M_", 2) != 0 || !isupper((unsigned char)name[2])) return;
-    add_key(keys, lower(keys->reader->arena, name + 2, strlen(name + 2)), value);
+    add_key(keys, lower(keys->reader->arena, name + 2, strlen(name + 2)), value, true);
 }
 
 static const char *flags_of(const struct adv_shell *shell, const struct adv_shell_command *command,
@@ -145,7 +155,7 @@ static void add_run(struct reader *reader, struct adv_shell *shell, const struct
             value = marked;
         }
         if (length)
-            add_key(&keys, lower(reader->arena, word, length), value);
+            add_key(&keys, lower(reader->arena, word, length), value, false);
         else if (is_file(word) && !run.config_file)
             run.config_file = word;
     }

@@ -21,7 +21,8 @@ struct adv_recipe_machine {
 };
 
 struct adv_recipe_key {
-    const char *name, *value;
+    const char *name, *value; /* "--steps" where the word has dashes, which MaxText does not take */
+    bool is_variable;         /* M_STEPS=5 before the command */
 };
 
 /* One command that trains. */

@@ -27,7 +27,8 @@ static inline const json_t *finding_at(const json_t *answer, const char *pointer
     return NULL;
 }
 
-static inline void assert_finding(const json_t *answer, const char *pointer, const char *severity, const char *code)
+static inline void assert_finding(const json_t *answer, const char *pointer, const char *severity,
+                                  const char *code)
 {
     const json_t *finding = finding_at(answer, pointer);
     if (!finding) fail_msg("nothing is reported at %s", pointer);

@@ -1,5 +1,7 @@
 #include "engine/json/decode_value.h"
 
+#include "engine/json/json_load.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,10 +25,12 @@ bool adv_decode_value(const json_t *json, struct adv_arena *arena, struct adv_va
     return value->string != NULL;
 }
 
-/* "[silu, linear]" -> ["silu", "linear"]; quotes around elements are dropped. */
+/* A list in JSON; or "[silu, linear]" -> ["silu", "linear"], where quotes around elements are dropped. */
 static json_t *list_of(const char *text)
 {
-    json_t *list = json_array();
+    json_t *list = adv_json_load_string(text, JSON_REJECT_DUPLICATES);
+    if (list) return list;
+    list = json_array();
     size_t length = strlen(text);
     if (!list || length < 2) return list;
     const char *at = text + 1;

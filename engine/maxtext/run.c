@@ -1,7 +1,10 @@
 #include "engine/maxtext/run.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "engine/maxtext/value.h"
 #include "engine/maxtext/write.h"
 
 const struct adv_run_setting adv_run_settings[ADV_RUN_SETTINGS] = {
@@ -45,16 +48,38 @@ bool adv_run_setting_is_settled(const struct adv_config *config, int setting)
     return false;
 }
 
+/* Whether the command line reads the bare text as this string: it is no number, no word for true or null, and
+ * has no mark of YAML, of which a list knows more. */
+static bool is_plain(const char *text, size_t bytes, bool in_list)
+{
+    char word[ADV_LIMIT_NAME];
+    if (bytes == 0 || bytes >= sizeof word || !(isalpha((unsigned char)*text) || strchr("_/", *text)))
+        return false;
+    for (size_t i = 0; i < bytes; i++) {
+        const bool is_scheme = bytes - i > 3 && strncmp(text + i, "://", 3) == 0;
+        if (!isalnum((unsigned char)text[i]) && !strchr(in_list ? "_./+-" : "_./+-,", text[i]) && !is_scheme)
+            return false;
+    }
+    (void)snprintf(word, sizeof word, "%.*s", (int)bytes, text);
+    return adv_value_of_word(word).kind == ADV_VALUE_STRING;
+}
+
 void adv_config_bare_value(const char *json, struct adv_text *text)
 {
-    bool list = json[0] == '[';
+    const bool in_list = *json == '[', has_names = strchr(json, '{') != NULL;
     for (const char *at = json; *at; at++) {
-        if (*at == '\\' && at[1]) {
-            at++;
-            if (*at == '"' || *at == '\\' || *at == '/') adv_text_append_bytes(text, at, 1);
-            continue; /* other escapes are control characters */
+        if (*at != '"') {
+            adv_text_append_bytes(text, at, 1);
+            continue;
         }
-        if (*at == '"' || (list && *at == ' ')) continue;
-        adv_text_append_bytes(text, at, 1);
+        const char *end = at + 1;
+        while (*end && *end != '"') end += *end == '\\' && end[1] ? 2 : 1;
+        const size_t bytes = (size_t)(end - at) - 1;
+        if (!has_names && is_plain(at + 1, bytes, in_list))
+            adv_text_append_bytes(text, at + 1, bytes);
+        else
+            adv_text_append_bytes(text, at, bytes + 1 + (*end == '"'));
+        if (!*end) return;
+        at = end;
     }
 }

@@ -29,5 +29,6 @@ extern const struct adv_run_setting adv_run_settings[ADV_RUN_SETTINGS];
  * checkpoints on. */
 bool adv_run_setting_is_settled(const struct adv_config *config, int setting);
 
-/* Appends a JSON value as MaxText's command line takes it: strings bare, lists without quotes. */
+/* Appends a JSON value as MaxText's command line takes it, before quotes of a shell: strings are bare, also
+ * in lists, where they are read as such, else in double quotes. */
 void adv_config_bare_value(const char *json, struct adv_text *text);

@@ -1,6 +1,7 @@
 // The files of an estimate run train the model that was estimated: MaxText without a model trains its default one.
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { parse } from 'yaml';
 import { adviseRequest, startDaemon, estimateRequest, golden, freshDatabase, problem, sql } from './daemon.mjs';
 
@@ -67,6 +68,24 @@ test('what trains is what was estimated: the file\'s keys, estimated again, give
     const again = await store(estimateRequest({ model: name ?? Object.fromEntries(Object.keys(own).filter((key) => key in config).map((key) => [key, config[key]])), config }));
     assert.deepEqual([again.step_time_s, again.hbm_bytes_per_device, again.model.params_total], [run.step_time_s, run.hbm_bytes_per_device, run.model.params_total]);
   }
+});
+
+test('a shell hands MaxText every value as it is, whatever its letters are', async () => {
+  const values = {
+    trainable_parameters_mask: ['.*query.*', 'a, b', "it's", '[c]', 'd: e', '#f', '', '"g"', '$(h)', '*i', 'null', '7'], adamw_mask: ['bias', 'scale'],
+    logical_axis_rules: [['activation_batch', ['data', 'fsdp']]], mesh_axes: ['data', 'fsdp'], hf_path: 'gs://bucket/a b', dataset_path: '', vocab_size: 128256,
+    grain_train_files: '/data/*.array_record', metrics_file: "it's \"so\"", tokenizer_path: '1234', override_model_config: true,
+  };
+  const run = await store(estimateRequest({ config: { ...estimateRequest().config, ...values } }));
+  const script = `python3() { printf '%s\\0' "$@"; }\n${await file(run, 'maxtext.sh')}`;
+  const { stdout, status } = spawnSync('bash', ['-c', script], { env: { ...process.env, RUN_NAME: 'r', BASE_OUTPUT_DIRECTORY: 'gs://b' }, encoding: 'utf8' });
+  assert.equal(status, 0);
+  const words = new Map(stdout.split('\0').filter((word) => word.includes('=')).map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]));
+  for (const [key, value] of Object.entries(values)) assert.deepEqual(parse(words.get(key), { version: '1.1' }), value, `${key}=${words.get(key)}`);
+  assert.equal(words.get('adamw_mask'), '[bias,scale]', 'plain words stay so');
+  const again = await daemon.fetch('/v1/lint', { method: 'POST', headers: { 'Content-Type': 'text/x-shellscript' }, body: await file(run, 'maxtext.sh') });
+  const { findings } = await again.json();
+  for (const key of Object.keys(values)) assert.ok(!findings.some(({ severity, pointer }) => severity === 'error' && pointer === `/config/${key}`), JSON.stringify(findings));
 });
 
 test('a run whose model is no longer known gives no script that trains another', async () => {

@@ -249,7 +249,7 @@ static void scripts_quote_what_came_from_a_request(void **state)
     (void)state;
     struct adv_text text;
     artifact("maxtext.sh", &text);
-    assert_non_null(strstr(text.data, "'model_name=a'\\''; touch /tmp/x; '\\'''")); /* still one word */
+    assert_non_null(strstr(text.data, "'model_name=\"a'\\''; touch /tmp/x; '\\''\"'")); /* still one word */
     assert_null(strstr(text.data, "\nrm -rf")); /* the comment stays one line */
     assert_non_null(strstr(text.data, "'mlp_activations=[silu,linear]'"));
     assert_non_null(strstr(text.data, "'steps=7'")); /* as pinned */

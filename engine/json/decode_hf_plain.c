@@ -130,8 +130,11 @@ static void read_experts(const struct reader *reader, struct adv_model_keys *key
     (void)any_of(reader, width, &keys->base_moe_mlp_dim);
     (void)any_of(reader, shared, &keys->shared_experts);
     (void)any_of(reader, dense, &keys->first_num_dense_layers);
-    if (whole(reader, "shared_expert_intermediate_size", &shared_width) && keys->base_moe_mlp_dim > 0)
-        keys->shared_experts = shared_width / keys->base_moe_mlp_dim;
+    if (whole(reader, "shared_expert_intermediate_size", &shared_width) && keys->base_moe_mlp_dim > 0) {
+        const bool is_multiple = shared_width % keys->base_moe_mlp_dim == 0;
+        keys->shared_experts = is_multiple ? shared_width / keys->base_moe_mlp_dim : 1;
+        keys->shared_mlp_dim = is_multiple ? 0 : shared_width;
+    }
     keys->decoder_block = ADV_DECODER_DEEPSEEK; /* dense layers first, experts beside shared ones */
 }
 

@@ -292,6 +292,7 @@ static void fill_ffn(const struct adv_model_keys *keys, const struct scaled *dim
         traits->narrow && keys->moe_expert_input_dim > 0 ? keys->moe_expert_input_dim : dims->emb_dim;
     layer->shared_experts = (int)keys->shared_experts;
     layer->shared_mlp_dim = keys->shared_experts * (is_gemma4 ? dims->mlp_dim : dims->moe_mlp_dim);
+    if (keys->shared_experts > 0 && keys->shared_mlp_dim > 0) layer->shared_mlp_dim = keys->shared_mlp_dim;
     layer->has_shared_gate = keys->shared_experts > 0 && (keys->decoder_block == ADV_DECODER_QWEN3_NEXT ||
                                                           keys->decoder_block == ADV_DECODER_QWEN3_5);
     layer->has_expert_scale = is_gemma4;

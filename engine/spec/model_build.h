@@ -88,6 +88,7 @@ struct adv_model_keys {
     bool without_maxtext;      /* MaxText has no model file for it: priced by a block that costs the same */
     bool has_audio;            /* its file brings use_audio */
     bool has_deepstack;        /* its vision tower feeds single layers */
+    int64_t shared_mlp_dim; /* of all shared experts where it is no multiple of an expert's; 0: it is one */
     int compress_ratios_count;
     int compress_ratios[ADV_LIMIT_COMPRESS_RATIOS];
 #define ADV_MODEL_INTEGER_MEMBER(key, fallback, low, high) int64_t key;

@@ -94,6 +94,32 @@ static void plain_decoders_have_the_published_number_of_parameters(void **state)
     }
 }
 
+static void a_shared_expert_has_its_own_width(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *width;
+        double mlp_dim;
+    } rows[] = {{"20480", 20480}, {"19000", 19000}, {"1000", 1000}, {"0", 0}};
+    double before = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        (void)snprintf(
+            text, sizeof text,
+            DIMS("qwen2_moe", "3584", "28", "28", "4", "18944",
+                 "151936") ",\"num_experts\":64,\"num_experts_per_tok\":8,\"moe_intermediate_size\":2560,"
+                           "\"shared_expert_intermediate_size\":%s",
+            rows[i].width);
+        json_t *answer = must_estimate(text);
+        const double total =
+            json_number_value(json_object_get(json_object_get(answer, "model"), "params_total"));
+        if (i > 0)
+            assert_close(before - total, 28.0 * 3 * 3584 * (rows[i - 1].mlp_dim - rows[i].mlp_dim), 1e-9);
+        before = total;
+        json_decref(answer);
+    }
+}
+
 static void no_command_is_made_for_a_model_that_maxtext_lacks(void **state)
 {
     (void)state;
@@ -276,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_decoders_have_the_published_number_of_parameters),
+        cmocka_unit_test(a_shared_expert_has_its_own_width),
         cmocka_unit_test(no_command_is_made_for_a_model_that_maxtext_lacks),
         cmocka_unit_test(families_of_model_files_are_the_catalog_model_with_their_dimensions),
         cmocka_unit_test(an_unknown_family_names_the_models_that_may_be_meant),

@@ -10,6 +10,7 @@
 #include "engine/json/decode_request.h"
 #include "engine/json/encode_estimate.h"
 #include "engine/json/encode_pictures.h"
+#include "engine/json/lint_rules.h"
 #include "engine/maxtext/flags.h"
 #include "engine/maxtext/model_keys.h"
 #include "engine/maxtext/names.h"
@@ -212,6 +213,8 @@ adv_code adv_tell_estimate(const struct adv_teller *teller, const struct adv_pla
     code = read_again(teller, told->config, &scratch, warnings);
     adv_arena_free(&scratch);
     warn_of_estimate(teller->catalog, &request->software, &input, told->config, estimate, ledger, warnings);
+    adv_lint_rules_warn(teller->catalog, model_name(request), told->config, request->model_keys,
+                        request->model_keys_count, warnings);
     return code;
 }
 
@@ -251,12 +254,14 @@ adv_code adv_answer_estimate(struct adv_answer_job *job)
                                              &request->plan, request->flops_convention};
     code = adv_estimate_plan(&input, estimate, ledger, job->err);
     if (code != ADV_OK) return code;
+    const char *name = json_string_value(json_object_get(job->root, "model"));
     warn_of_estimate(job->catalog, &request->software, &input, &request->config, estimate, ledger,
                      job->warnings);
     adv_answer_warn_of_calibration(job, &chip->constants);
-    code = adv_reread_open(reread, job->catalog, &request->model,
-                           json_string_value(json_object_get(job->root, "model")), &request->cluster,
-                           &request->config, arena, job->err);
+    adv_lint_rules_warn(job->catalog, name, &request->config, request->model_keys, request->model_keys_count,
+                        job->warnings);
+    code = adv_reread_open(reread, job->catalog, &request->model, name, &request->cluster, &request->config,
+                           arena, job->err);
     if (code != ADV_OK) return code;
     adv_advice_find(&input, estimate, ledger, reread, false, advice);
     adv_answer_tag(job, &request->model, &request->cluster, estimate);

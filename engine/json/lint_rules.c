@@ -1,5 +1,7 @@
 #include "engine/json/lint_rules.h"
 
+#include "engine/json/decode_value.h"
+#include "engine/json/encode_common.h"
 #include "engine/json/json_load.h"
 #include "engine/maxtext/lint_rule_rows.h"
 
@@ -10,7 +12,8 @@
 
 struct values {
     const struct adv_catalog *catalog;
-    const json_t *config, *pins, *keys;
+    const json_t *config;
+    json_t *pins, *keys; /* of the model's file */
 };
 
 /* A new reference; NULL: not known. */
@@ -131,12 +134,55 @@ static void check(const struct values *values, const struct adv_lint_rule *rule,
                            rule->sentence, line);
 }
 
+/* Whether the first key of the rule's sentence is one of `config`. */
+static bool is_about(const struct adv_lint_rule *rule, const json_t *config)
+{
+    return json_object_getn(config, rule->sentence, strcspn(rule->sentence, " ")) != NULL;
+}
+
+static bool is_told(const adv_err *findings, const char *rule)
+{
+    for (int i = 0; i < findings->count; i++)
+        if (findings->findings[i].rule && strcmp(findings->findings[i].rule, rule) == 0) return true;
+    return false;
+}
+
+/* The values of the model's file, of which `values` keeps references. */
+static void open_model(struct values *values, const char *model_name)
+{
+    const struct adv_catalog_model *model =
+        model_name ? adv_catalog_model_info(values->catalog, model_name) : NULL;
+    values->pins = adv_json_load_string(model ? model->pins_json : "{}", 0);
+    values->keys = adv_json_load_string(model ? model->keys_json : "{}", 0);
+}
+
 void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, const json_t *config,
                     adv_err *errors)
 {
-    const struct adv_catalog_model *model = model_name ? adv_catalog_model_info(catalog, model_name) : NULL;
-    ADV_JSON_OWN json_t *pins = model ? adv_json_load_string(model->pins_json, 0) : NULL;
-    ADV_JSON_OWN json_t *keys = model ? adv_json_load_string(model->keys_json, 0) : NULL;
-    const struct values values = {catalog, config, pins, keys};
+    struct values values = {catalog, config, NULL, NULL};
+    open_model(&values, model_name);
     for (int i = 0; i < adv_lint_rule_rows_count; i++) check(&values, &adv_lint_rule_rows[i], errors);
+    json_decref(values.pins);
+    json_decref(values.keys);
+}
+
+void adv_lint_rules_warn(const struct adv_catalog *catalog, const char *model_name,
+                         const struct adv_config *config, const struct adv_pin *model_keys,
+                         int model_keys_count, adv_err *warnings)
+{
+    ADV_JSON_OWN json_t *echo = adv_encode_config(config);
+    for (int i = 0; i < model_keys_count; i++)
+        if (!json_object_get(echo, model_keys[i].key))
+            (void)json_object_set_new(echo, model_keys[i].key,
+                                      adv_json_load_string(model_keys[i].value_json, JSON_DECODE_ANY));
+    ADV_JSON_OWN json_t *typed = adv_decode_typed_config(catalog, echo);
+    struct values values = {catalog, typed, NULL, NULL};
+    for (int i = 0; i < adv_lint_rule_rows_count; i++) {
+        const struct adv_lint_rule *rule = &adv_lint_rule_rows[i];
+        if (!is_about(rule, typed) || is_told(warnings, rule->name)) continue;
+        if (!values.pins) open_model(&values, model_name);
+        check(&values, rule, warnings);
+    }
+    json_decref(values.pins);
+    json_decref(values.keys);
 }

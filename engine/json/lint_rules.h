@@ -7,9 +7,16 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/json/json_read.h"
+#include "engine/spec/request.h"
 
 /* Adds a finding at /config/<key> to `errors` for every rule that `config` breaks. A key that it leaves out
  * has the value of the file of `model_name` (NULL: none), else MaxText's default; a rule with a key of no
  * known value is not checked. Thread safe. */
 void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, const json_t *config,
                     adv_err *errors);
+
+/* The same of the keys that go with a plan, as warnings at /config/<key>: of the rules that begin with a key
+ * of `config`, or of `model_keys`, which say a model without a name. What was warned of is not repeated. */
+void adv_lint_rules_warn(const struct adv_catalog *catalog, const char *model_name,
+                         const struct adv_config *config, const struct adv_pin *model_keys,
+                         int model_keys_count, adv_err *warnings);

@@ -102,12 +102,7 @@ function tokens(text, pointer, errors) {
 
 function modelOf(state, errors) {
   if (state.model_kind === 'catalog') {
-    if (!state.model.trim())
-      errors.push({
-        pointer: '/model',
-        detail: 'Choose a model.',
-        hint: 'Type a part of its name; the list shows what is known.',
-      });
+    if (!state.model.trim()) errors.push({ pointer: '/model', detail: 'Choose a model.' });
     return state.model.trim();
   }
   if (!state.model_text.trim()) {

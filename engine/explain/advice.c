@@ -100,6 +100,19 @@ void adv_review_remark(struct adv_review *review, enum adv_severity severity, co
     review->list->count++;
 }
 
+/* How bytes that are not surely enough compare with the limit. */
+static void say_margin(const struct adv_estimate *estimate, double used, double limit, bool fails, char *text,
+                       size_t text_bytes)
+{
+    const double margin = fabs(limit - used) / ADV_GIB;
+    if (used > limit)
+        (void)snprintf(text, text_bytes, "%.2f GiB %s", margin,
+                       fails ? "too much" : "over, within what the prediction may be off");
+    else
+        (void)snprintf(text, text_bytes, "%.2f GiB to spare, enough with a probability of %.3f, not of %.2f",
+                       margin, estimate->fit_probability, ADV_FIT_SURE_PROBABILITY);
+}
+
 /* The verdict near or beyond a limit, with the cheapest way back. */
 static void review_memory(struct adv_review *review)
 {
@@ -112,14 +125,12 @@ static void review_memory(struct adv_review *review)
     double used = host ? estimate->host_bytes_per_host : estimate->hbm_bytes_per_device;
     double limit = host ? estimate->host_limit_bytes_per_host : estimate->hbm_limit_bytes_per_device;
     bool fails = estimate->fit == ADV_FIT_NO || host;
+    char margin[128];
+    say_margin(estimate, used, limit, fails, margin, sizeof margin);
     adv_review_remark(review, fails ? ADV_SEVERITY_ERROR : ADV_SEVERITY_WARNING,
                       fails ? "memory_exceeded" : "memory_tight", remedy.found ? &remedy.plan : NULL,
-                      "%.2f of %.2f GiB of %s memory: %.2f GiB %s; %s", used / ADV_GIB, limit / ADV_GIB,
-                      host ? "host" : "device", fabs(limit - used) / ADV_GIB,
-                      used <= limit ? "to spare"
-                      : fails       ? "too much"
-                                    : "over, within what the prediction may be off",
-                      remedy.text);
+                      "%.2f of %.2f GiB of %s memory: %s; %s", used / ADV_GIB, limit / ADV_GIB,
+                      host ? "host" : "device", margin, remedy.text);
 }
 
 /* Logits decide the peak: tiling them is the cheapest memory there is. */

@@ -316,6 +316,7 @@ static void a_tight_recipe_with_a_refused_option_is_told_what_would_fit(void **s
     assert_true(strcmp(key, "optimizer_memory_host_offload") == 0 || strcmp(key, "num_vocab_tiling") == 0 ||
                 strcmp(key, "per_device_batch_size") == 0);
     assert_non_null(strstr(tight->message, "would fit"));
+    assert_non_null(strstr(tight->message, " to spare, enough with a probability of 0.9"));
     adv_arena_free(&run.arena);
     json_decref(request);
     json_decref(rows);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
 
 #define DESCRIBED_BYTES 128   /* two fit into a finding */
@@ -62,12 +63,12 @@ static bool same_model(const struct adv_gate_numbers *a, const struct adv_gate_n
 static void describe(const struct adv_gate_numbers *numbers, char text[DESCRIBED_BYTES])
 {
     const char *variant = strchr(numbers->variant, ':');
-    char drops[32] = "";
+    text[0] = '\0';
+    adv_append(text, DESCRIBED_BYTES, "%.50s (%.4g parameters, %.0f layers, %.4g GFLOP a token",
+               numbers->model, numbers->params_total, numbers->layers_count, 1e3 * numbers->tflops_per_token);
     if (numbers->expert_capacity_factor > 0.0)
-        (void)snprintf(drops, sizeof drops, ", expert capacity %.4g", numbers->expert_capacity_factor);
-    (void)snprintf(text, DESCRIBED_BYTES, "%.50s (%.4g parameters, %.0f layers, %.4g GFLOP a token%s%s%s)",
-                   numbers->model, numbers->params_total, numbers->layers_count,
-                   1e3 * numbers->tflops_per_token, drops, variant ? ";" : "", variant ? variant + 1 : "");
+        adv_append(text, DESCRIBED_BYTES, ", expert capacity %.4g", numbers->expert_capacity_factor);
+    adv_append(text, DESCRIBED_BYTES, "%s%s)", variant ? ";" : "", variant ? variant + 1 : "");
 }
 
 adv_code adv_gate_compare_like(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,

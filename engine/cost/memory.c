@@ -221,14 +221,16 @@ static void list(const struct adv_heap *heap, struct adv_ledger *ledger, enum ad
 }
 
 /* The optimizer's step. What the last backward pass left is alive with it, except behind a loop over
- * microbatches: that ends with the sums of their gradients alone. */
+ * microbatches: that ends with the sums of their gradients alone. Where the one-hot of all tokens is built,
+ * its moment in that loop is fuller. */
 static double update_peak(const struct adv_cost *cost, const struct adv_state *state,
                           struct adv_ledger *ledger)
 {
     enum { GRADIENTS, LOGITS, HEAD, ONE_HOT, PARTS };
     static const char *const names[PARTS] = {"gradients", "logits", "head_weights", "one_hot"};
     const struct adv_plan *plan = cost->plan;
-    const bool loops = plan->family.gradient_accumulation_steps > 1;
+    const bool has_one_hot = adv_plan_one_hot_is_whole(plan),
+               loops = plan->family.gradient_accumulation_steps > 1 && !has_one_hot;
     double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
            vocab = (double)cost->model->vocab_size;
     const struct adv_heap heap =
@@ -237,9 +239,7 @@ static double update_peak(const struct adv_cost *cost, const struct adv_state *s
         [GRADIENTS] = loops ? state->accumulated : state->gradients,
         [LOGITS] = plan->num_vocab_tiling == 1 && !loops ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
         [HEAD] = loops ? 0.0 : adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp,
-        [ONE_HOT] = adv_plan_one_hot_is_whole(plan)
-                        ? tokens * vocab * cost->weight_shards / (cost->tp * cost->stages)
-                        : 0.0};
+        [ONE_HOT] = has_one_hot ? tokens * vocab * cost->weight_shards / (cost->tp * cost->stages) : 0.0};
     if (plan->parameter_host_offload) part(ledger, "weights", state->weights, ADV_AT_UPDATE);
     if (plan->optimizer_host_offload) part(ledger, "optimizer_state", state->moments, ADV_AT_UPDATE);
     list(&heap, ledger, ADV_AT_UPDATE, names, bytes, PARTS);

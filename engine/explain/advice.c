@@ -100,7 +100,8 @@ void adv_review_remark(struct adv_review *review, enum adv_severity severity, co
     review->list->count++;
 }
 
-/* How bytes that are not surely enough compare with the limit. */
+/* How bytes that are not surely enough compare with the limit. The probability is rounded down, lest it read
+ * as the one that it is below. */
 static void say_margin(const struct adv_estimate *estimate, double used, double limit, bool fails, char *text,
                        size_t text_bytes)
 {
@@ -110,7 +111,7 @@ static void say_margin(const struct adv_estimate *estimate, double used, double 
                        fails ? "too much" : "over, within what the prediction may be off");
     else
         (void)snprintf(text, text_bytes, "%.2f GiB to spare, enough with a probability of %.3f, not of %.2f",
-                       margin, estimate->fit_probability, ADV_FIT_SURE_PROBABILITY);
+                       margin, floor(1000.0 * estimate->fit_probability) / 1000.0, ADV_FIT_SURE_PROBABILITY);
 }
 
 /* The verdict near or beyond a limit, with the cheapest way back. */

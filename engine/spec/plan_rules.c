@@ -446,6 +446,7 @@ static const struct {
     {"hash-routing", ILLEGAL, BATCH, adv_rule_hash_routing},
     {"batch-split-format", ILLEGAL, BATCH, adv_rule_batch_split_format},
     {"batch-split-mesh", ILLEGAL, MESH, adv_rule_batch_split_mesh},
+    {"batch-split-context", ILLEGAL, MESH, adv_rule_batch_split_context},
     {"batch-split-halves", ILLEGAL, BATCH, adv_rule_batch_split_halves},
     {"context-ring", ILLEGAL, MESH, adv_rule_ring},
     {"context-ulysses", ILLEGAL, MESH, adv_rule_ulysses},

@@ -71,8 +71,8 @@ int adv_plan_odd_masks(const struct adv_plan *plan, const struct adv_layer *laye
 bool adv_plan_keeps_order(const struct adv_plan *plan, const struct adv_model *model);
 adv_rule adv_rule_linear_context, adv_rule_compressed_context, adv_rule_multimodal_context,
     adv_rule_vision_models, adv_rule_batch_split_format, adv_rule_batch_split_mesh,
-    adv_rule_batch_split_halves, adv_rule_hash_routing, adv_rule_ring, adv_rule_ulysses, adv_rule_usp,
-    adv_rule_local_under_ring, adv_rule_local_masks, adv_rule_fp8_full, adv_rule_fp8_accumulation,
-    adv_rule_native_format, adv_rule_muon, adv_rule_predicted_tokens, adv_rule_vmem_limit,
-    adv_rule_strided_context, adv_rule_fusion_and_offload, adv_rule_no_sparsecores,
+    adv_rule_batch_split_context, adv_rule_batch_split_halves, adv_rule_hash_routing, adv_rule_ring,
+    adv_rule_ulysses, adv_rule_usp, adv_rule_local_under_ring, adv_rule_local_masks, adv_rule_fp8_full,
+    adv_rule_fp8_accumulation, adv_rule_native_format, adv_rule_muon, adv_rule_predicted_tokens,
+    adv_rule_vmem_limit, adv_rule_strided_context, adv_rule_fusion_and_offload, adv_rule_no_sparsecores,
     adv_rule_offload_unclipped;

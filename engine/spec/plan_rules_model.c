@@ -106,6 +106,19 @@ bool adv_rule_batch_split_mesh(const struct adv_rule_facts *facts, struct adv_ru
                            facts->model->name);
 }
 
+/* The rules of the model's file shard the batch over the context axis and nothing else: no sequence and no
+ * weight. */
+bool adv_rule_batch_split_context(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->model->splits_batch || facts->context == 1) return false;
+    return adv_rule_broken(
+        report, "/config/ici_context_parallelism",
+        "the fsdp axis for these devices, or the data axis to hold the weights as often",
+        "the sharding rules of %s divide only the batch over the context axis: each of its "
+        "%d devices holds whole weights and whole sequences",
+        facts->model->name, facts->context);
+}
+
 bool adv_rule_batch_split_halves(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     if (!facts->model->splits_batch || fmod(facts->sequences_per_shard, 2.0) == 0.0) return false;

@@ -45,8 +45,8 @@ static void warn_of_batch_split(const struct adv_model *model, const struct adv_
     ADV_WARN(
         warnings, "batch-split-unmodelled", "/config/" ADV_NAME_MODEL_NAME,
         "let verify ask the compiler for the memory",
-        "the batch-split schedule of %s is counted as the plain one; compiled steps needed up to 3.6 times "
-        "the memory",
+        "the batch-split schedule of %s is counted as the plain one; a compiled step needed an eighth more "
+        "memory",
         model->name);
     if (factor && strtod(factor, NULL) == 2.0) return;
     ADV_WARN(warnings, "batch-split-factor", "/config/" ADV_NAME_BATCH_SPLIT_FACTOR,

@@ -113,7 +113,7 @@ static adv_code store_and_reply(struct adv_exchange *exchange, adv_err *err)
     adv_code code = adv_keep(exchange, &pending->answer, &kept, err);
     if (!code && kept.outcome != ADV_STORE_UNKNOWN_KEY) {
         adv_err unqueued = adv_err_empty();
-        if (kept.run_id[0] && adv_keep_verify(exchange->db, exchange->principal, kept.run_id,
+        if (kept.run_id[0] && adv_keep_verify(exchange->app, exchange->db, exchange->principal, kept.run_id,
                                               &pending->answer, &kept.response, &unqueued))
             adv_api_warn(exchange, "verification not queued", &unqueued);
         if (kept.response.overflow) adv_text_free(&kept.response);

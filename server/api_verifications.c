@@ -21,6 +21,7 @@ static adv_code create(struct adv_exchange *exchange, const struct adv_proof_req
     const struct adv_verification_order order = {.run_id = run.id,
                                                  .principal = exchange->principal,
                                                  .response = run.response,
+                                                 .catalog = exchange->app->catalog,
                                                  .first_rank = request->first_rank,
                                                  .last_rank = request->last_rank,
                                                  .whole = request->whole,
@@ -48,9 +49,11 @@ adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, in
 {
     struct adv_proof_plan plan;
     int ranks_count = 0;
-    adv_err ignored = adv_err_empty(); /* a run of a kernel, or without a plan that fits */
+    adv_err ignored = adv_err_empty(); /* a run of a kernel, without a plan that fits, or of no MaxText model */
     memset(word, 0, sizeof *word);
-    if (adv_proof_plan_read(response, strlen(response), rank, &plan, &ranks_count, &ignored)) return ADV_OK;
+    if (adv_proof_plan_read(exchange->app->catalog, response, strlen(response), rank, &plan, &ranks_count,
+                            &ignored))
+        return ADV_OK;
     const adv_code code = adv_verification_find(exchange->db, plan.plan, word, err);
     adv_proof_plan_free(&plan);
     return code;

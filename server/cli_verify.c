@@ -99,13 +99,12 @@ static adv_code expand(const struct adv_catalog *catalog, const struct arguments
 }
 
 /* The answer to what the file asks, malloc'ed. */
-static char *ask(const struct arguments *arguments, char **text, size_t bytes, enum adv_proof_file kind,
-                 adv_err *err)
+static char *ask(const struct arguments *arguments, const struct adv_catalog *catalog, char **text,
+                 size_t bytes, enum adv_proof_file kind, adv_err *err)
 {
     struct adv_answer answer = {0};
-    struct adv_catalog *catalog = adv_catalog_load(NULL, err);
-    adv_code code = catalog ? ADV_OK : err->code;
-    if (code == ADV_OK && (kind == ADV_PROOF_OF_RECIPE || arguments->given.count))
+    adv_code code = ADV_OK;
+    if (kind == ADV_PROOF_OF_RECIPE || arguments->given.count)
         code = expand(catalog, arguments, text, &bytes, &kind, err);
     if (code == ADV_OK) {
         if (kind == ADV_PROOF_OF_RECIPE) /* an array of requests */
@@ -113,12 +112,11 @@ static char *ask(const struct arguments *arguments, char **text, size_t bytes, e
         else if (adv_answer_request(catalog, asked(kind), *text, bytes, &answer, err) != ADV_OK)
             answer.json = NULL;
     }
-    adv_catalog_free(catalog);
     return answer.json;
 }
 
 /* The answer that the file holds or asks for, malloc'ed. */
-static char *read_answer(const struct arguments *arguments, adv_err *err)
+static char *read_answer(const struct arguments *arguments, const struct adv_catalog *catalog, adv_err *err)
 {
     enum adv_proof_file kind = ADV_PROOF_OF_ANSWER;
     char *found = NULL;
@@ -132,7 +130,7 @@ static char *read_answer(const struct arguments *arguments, adv_err *err)
     if (kind == ADV_PROOF_OF_RUN && !arguments->given.count) {
         if (adv_proof_run_answer(text, bytes, &found, err)) found = NULL;
     } else {
-        found = ask(arguments, &text, bytes, kind, err);
+        found = ask(arguments, catalog, &text, bytes, kind, err);
     }
     free(text);
     return found;
@@ -150,14 +148,15 @@ static bool show_stage(void *context, const char *stage, double seconds)
 }
 
 /* Verifies one plan; its result is appended to `out`. The exit status. */
-static int verify_rank(const struct arguments *arguments, const char *answer, int rank, struct adv_text *out,
-                       int *first_proven, adv_err *err)
+static int verify_rank(const struct arguments *arguments, const struct adv_catalog *catalog,
+                       const char *answer, int rank, struct adv_text *out, int *first_proven, adv_err *err)
 {
     struct adv_proof_plan plan;
     struct adv_proof_summary summary = {.verdict = ADV_PROOF_FAILED};
     struct progress progress = {rank};
     int ranks_count = 0;
-    if (adv_proof_plan_read(answer, strlen(answer), rank, &plan, &ranks_count, err)) return ADV_CLI_USAGE;
+    if (adv_proof_plan_read(catalog, answer, strlen(answer), rank, &plan, &ranks_count, err))
+        return ADV_CLI_USAGE;
     const struct adv_compiler_order order = {.plan = plan.plan,
                                              .whole = arguments->whole,
                                              .time_s = arguments->time_s,
@@ -183,7 +182,8 @@ static int verify_rank(const struct arguments *arguments, const char *answer, in
     return status;
 }
 
-static int verify_ranks(const struct arguments *arguments, const char *answer, adv_err *err)
+static int verify_ranks(const struct arguments *arguments, const struct adv_catalog *catalog,
+                        const char *answer, adv_err *err)
 {
     int status = ADV_CLI_OK, first_proven = 0, count = 0;
     const int first = arguments->rank ? (int)arguments->rank : 1;
@@ -192,7 +192,7 @@ static int verify_ranks(const struct arguments *arguments, const char *answer, a
     adv_text_init(&people, OUTPUT_BYTES);
     for (int rank = first; rank <= last && status <= ADV_CLI_REFUTED; rank++, count++) {
         struct adv_text one = adv_text_empty(ADV_LIMIT_PROOF_BYTES);
-        const int said = verify_rank(arguments, answer, rank, &one, &first_proven, err);
+        const int said = verify_rank(arguments, catalog, answer, rank, &one, &first_proven, err);
         /* An answer may have fewer plans than were asked for. */
         const bool past_last = said == ADV_CLI_USAGE && rank > first && err->code == ADV_E_NOT_FOUND;
         if (!past_last) status = said > status ? said : status;
@@ -230,13 +230,15 @@ int adv_cli_verify(int argc, char **argv)
         if (err.count) (void)adv_cli_problem(&err);
         return ADV_CLI_NO_ENVIRONMENT;
     }
-    char *answer = read_answer(&arguments, &err);
-    int status = answer ? verify_ranks(&arguments, answer, &err) : ADV_CLI_USAGE;
+    struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
+    char *answer = catalog ? read_answer(&arguments, catalog, &err) : NULL;
+    int status = answer ? verify_ranks(&arguments, catalog, answer, &err) : ADV_CLI_USAGE;
     if (status == ADV_CLI_USAGE) (void)adv_cli_problem(&err);
     if (status <= ADV_CLI_REFUTED && fflush(stdout) != 0) {
         (void)fprintf(stderr, "tpu-advisor: standard output: %s\n", strerror(errno));
         status = ADV_CLI_FAILED;
     }
     free(answer);
+    adv_catalog_free(catalog);
     return status;
 }

@@ -206,7 +206,10 @@ static void fail_compile(const struct adv_verification_word *word, struct adv_ga
 {
     static const char code[] = "does_not_compile";
     verdict->unknown_count += !word->known;
-    if (!word->known)
+    if (!word->known && !word->versions[0])
+        FAIL(verdict, code,
+             "the compiler cannot be asked about the candidate: MaxText has no file for its model");
+    else if (!word->known)
         FAIL(verdict, code,
              "the compiler of %.100s has not been asked about the candidate: POST "
              "/v1/runs/{id}/verifications, and check again",

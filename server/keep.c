@@ -36,12 +36,14 @@ adv_code adv_keep_within(const char *owner, const char *project, const struct ad
                        "the %s is for the project '%.95s'", owner, project);
 }
 
-adv_code adv_keep_verify(struct adv_db *db, const char *principal, const char *run_id,
-                         const struct adv_answer *answer, struct adv_text *response, adv_err *err)
+adv_code adv_keep_verify(const struct adv_app *app, struct adv_db *db, const char *principal,
+                         const char *run_id, const struct adv_answer *answer, struct adv_text *response,
+                         adv_err *err)
 {
     const struct adv_verification_order order = {.run_id = run_id,
                                                  .principal = principal,
                                                  .response = answer->json,
+                                                 .catalog = app->catalog,
                                                  .first_rank = 1,
                                                  .last_rank = answer->verify_top};
     char id[ADV_UUID_BYTES] = "";

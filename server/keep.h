@@ -21,8 +21,9 @@ ADV_MUST_CHECK adv_code adv_keep_within(const char *owner, const char *project,
 /* Queues the first plans of a stored answer that asked for it ("verify") for the real compiler, unless the
  * run has a verification already, and adds `verification_id` to the response: null, and the code, when it
  * could not be queued. Does nothing for other answers. */
-adv_code adv_keep_verify(struct adv_db *db, const char *principal, const char *run_id,
-                         const struct adv_answer *answer, struct adv_text *response, adv_err *err);
+adv_code adv_keep_verify(const struct adv_app *app, struct adv_db *db, const char *principal,
+                         const char *run_id, const struct adv_answer *answer, struct adv_text *response,
+                         adv_err *err);
 
 /* An answer on its way into the database: what it answers, and what becomes of it. */
 struct adv_kept {

@@ -39,7 +39,8 @@ static adv_code list_plans(const struct adv_verification_order *order, struct ad
     for (int rank = order->first_rank; rank <= order->last_rank && rank <= ranks_count && !code; rank++) {
         struct adv_proof_plan plan;
         char digest[ADV_SHA256_HEX];
-        code = adv_proof_plan_read(order->response, strlen(order->response), rank, &plan, &ranks_count, err);
+        code = adv_proof_plan_read(order->catalog, order->response, strlen(order->response), rank, &plan,
+                                   &ranks_count, err);
         if (code) break;
         adv_verification_digest(plan.plan, order->whole, digest);
         adv_text_format(list, "%s{\"rank\":%d", rank == order->first_rank ? "[" : ",", rank);

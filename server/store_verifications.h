@@ -21,6 +21,7 @@
 struct adv_verification_order {
     const char *run_id, *principal;
     const char *response; /* the run's answer */
+    const struct adv_catalog *catalog; /* of this program */
     int first_rank, last_rank;
     bool whole;
     const struct adv_idempotency *idempotency; /* NULL: there is none */
@@ -36,7 +37,7 @@ void adv_verification_digest(const char *plan, bool whole, char digest[ADV_SHA25
 /* Queues the plans that the compiler has not spoken of yet; the others are done at once. `id` gets the
  * verification's. Ranks past the answer's last are left out. *created false: the key has made this
  * verification before. ADV_E_INVALID: the key stands for another request; ADV_E_NOT_FOUND: the answer lacks
- * the first rank. */
+ * the first rank; and as adv_proof_plan_read. */
 ADV_MUST_CHECK adv_code adv_verification_create(struct adv_db *db, const struct adv_verification_order *order,
                                                 char id[ADV_UUID_BYTES], bool *created, adv_err *err);
 

@@ -134,7 +134,8 @@ static adv_code verify_behind(struct turn *turn, const struct adv_sweep_item *it
 {
     adv_err unqueued = adv_err_empty();
     const adv_code code =
-        adv_keep_verify(turn->db, turn->batch.principal, item->run_id, answer, response, &unqueued);
+        adv_keep_verify(turn->sweeper->app, turn->db, turn->batch.principal, item->run_id, answer, response,
+                        &unqueued);
     if (!may_pass(code)) return ADV_OK;
     adv_err_merge(err, &unqueued, "");
     return code;

@@ -10,5 +10,5 @@ struct adv_verification_word {
     char verdict[16];                        /* "compiles", "does_not_fit", "refused" */
     double compiled_hbm_bytes_per_device;    /* NAN: the compiler got not so far */
     char versions[ADV_LIMIT_PROOF_VERSIONS]; /* "maxtext 0.2.5, …"; of who would be asked where nothing is
-                                                known */
+                                                known; "" where nobody can be */
 };

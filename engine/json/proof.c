@@ -93,14 +93,32 @@ static char *print_predicted(const char *answer, size_t answer_bytes, int rank)
     return json_dumps(predicted, JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
-adv_code adv_proof_plan_read(const char *answer, size_t answer_bytes, int rank, struct adv_proof_plan *plan,
-                             int *ranks_count, adv_err *err)
+/* Without the model's keys the compiler would be asked about MaxText's default model. */
+static adv_code check_model(const struct adv_artifact_source *source, const char *answer, size_t answer_bytes,
+                            adv_err *err)
+{
+    ADV_JSON_OWN json_t *root = adv_json_load(answer, answer_bytes, 0, NULL);
+    const json_t *model = json_object_get(root, "model");
+    if (source->without_maxtext)
+        return adv_err_add(err, ADV_E_UNSUPPORTED, "", "the prediction stands without the compiler's word",
+                           "the compiler would be asked about another model: MaxText has no model file for "
+                           "%.60s",
+                           source->model);
+    if (json_object_get(root, "ranked") || json_is_object(json_object_get(model, "config"))) return ADV_OK;
+    return adv_err_add(err, ADV_E_INVALID, "", "estimate it again, and verify that",
+                       "the answer is of a release that did not write the model into it: the compiler would "
+                       "be asked about another one");
+}
+
+adv_code adv_proof_plan_read(const struct adv_catalog *catalog, const char *answer, size_t answer_bytes,
+                             int rank, struct adv_proof_plan *plan, int *ranks_count, adv_err *err)
 {
     struct adv_arena arena;
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
     memset(plan, 0, sizeof *plan);
     struct adv_artifact_source *source;
-    adv_code code = adv_decode_answer(NULL, answer, answer_bytes, rank, &arena, &source, err);
+    adv_code code = adv_decode_answer(catalog, answer, answer_bytes, rank, &arena, &source, err);
+    if (code == ADV_OK) code = check_model(source, answer, answer_bytes, err);
     if (code == ADV_OK) {
         *ranks_count = source->rows_count;
         plan->plan = print_plan(source);

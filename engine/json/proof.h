@@ -10,6 +10,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/text.h"
+#include "engine/catalog/catalog.h"
 
 #define ADV_LIMIT_PROOF_BYTES    (1024u * 1024u) /* a result with 24 buffers takes 8 KiB */
 #define ADV_LIMIT_PROOF_VERSIONS 160             /* three names and versions take 50 */
@@ -48,10 +49,14 @@ struct adv_proof_plan {
     char *predicted; /* {"hbm_bytes_per_device", "hbm_limit_bytes_per_device", "parts"}; malloc'ed */
 };
 
-/* Plan `rank` of an answer of advise, or the plan of an estimate (rank 1). ADV_E_NOT_FOUND: no such rank.
- * *ranks_count: how many plans the answer has. */
-ADV_MUST_CHECK adv_code adv_proof_plan_read(const char *answer, size_t answer_bytes, int rank,
-                                            struct adv_proof_plan *plan, int *ranks_count, adv_err *err);
+/* Plan `rank` of an answer of advise, or the plan of an estimate (rank 1): the keys that the answer's
+ * maxtext.sh has. `catalog`, which may be NULL, tells keys of the architecture. *ranks_count: how many plans
+ * the answer has. ADV_E_NOT_FOUND: no such rank. ADV_E_UNSUPPORTED: MaxText has no such model.
+ * ADV_E_INVALID: the answer is of a release that did not write the model into it. The compiler would speak of
+ * MaxText's default model then. */
+ADV_MUST_CHECK adv_code adv_proof_plan_read(const struct adv_catalog *catalog, const char *answer,
+                                            size_t answer_bytes, int rank, struct adv_proof_plan *plan,
+                                            int *ranks_count, adv_err *err);
 void adv_proof_plan_free(struct adv_proof_plan *plan);
 
 /* One line of the program that asks the compiler. */

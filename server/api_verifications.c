@@ -49,7 +49,7 @@ adv_code adv_api_word_of(struct adv_exchange *exchange, const char *response, in
 {
     struct adv_proof_plan plan;
     int ranks_count = 0;
-    adv_err ignored = adv_err_empty(); /* a run of a kernel, without a plan that fits, or of no MaxText model */
+    adv_err ignored = adv_err_empty(); /* of a kernel, without a plan that fits, or of no MaxText model */
     memset(word, 0, sizeof *word);
     if (adv_proof_plan_read(exchange->app->catalog, response, strlen(response), rank, &plan, &ranks_count,
                             &ignored))

@@ -176,6 +176,67 @@ static void note_reevaluation(const char *name, const struct adv_gate_side *side
          side->now.hbm_bytes_per_device / ADV_GIB, side->now.calibration);
 }
 
+/* A side that no machine can run as it was priced. */
+static void note_what_if(const struct adv_gate_numbers *from, const struct adv_gate_numbers *to,
+                         struct adv_gate_verdict *verdict)
+{
+    if (!from->is_what_if && !to->is_what_if) return;
+    NOTE(verdict, "what_if_hardware",
+         "the %s priced with other hardware than the published (cluster.overrides): time and memory are "
+         "those of a machine that may not exist",
+         from->is_what_if && to->is_what_if ? "baseline and the candidate are"
+         : to->is_what_if                   ? "candidate is"
+                                            : "baseline is");
+}
+
+/* Differences that change what is trained, or what it is paid by, and not how the step is made. */
+static void note_terms(const struct adv_gate_numbers *from, const struct adv_gate_numbers *to,
+                       struct adv_gate_verdict *verdict)
+{
+    static const char usual[] = "MaxText's defaults";
+    note_what_if(from, to, verdict);
+    if (strcmp(from->numerics, to->numerics) != 0)
+        NOTE(verdict, "other_numerics",
+             "number formats or optimizer differ: %.200s instead of %.200s. Other weights come out",
+             to->numerics[0] ? to->numerics : usual, from->numerics[0] ? from->numerics : usual);
+    if (from->maxtext[0] && to->maxtext[0] &&
+        (strcmp(from->maxtext, to->maxtext) != 0 || strcmp(from->libtpu, to->libtpu) != 0))
+        NOTE(verdict, "other_software",
+             "the candidate is for MaxText %.40s with libtpu %.40s, the baseline for MaxText %.40s with "
+             "libtpu %.40s: time and memory of both are those of the pinned releases",
+             to->maxtext, to->libtpu, from->maxtext, from->libtpu);
+    if (strcmp(from->chip, to->chip) == 0 &&
+        fabs(from->price_usd_per_chip_hour - to->price_usd_per_chip_hour) > 0.0)
+        NOTE(verdict, "other_price",
+             "a chip-hour costs %.5g dollars instead of %.5g: dollars per token follow the price, too",
+             to->price_usd_per_chip_hour, from->price_usd_per_chip_hour);
+}
+
+/* Whether the versions, "maxtext 0.2.5, jax …", name the release as that of the program. */
+static bool names_release(const char *versions, const char *program, const char *release)
+{
+    char wanted[2 * ADV_LIMIT_NAME];
+    const int length = snprintf(wanted, sizeof wanted, "%s %s", program, release);
+    for (const char *at = versions; (at = strstr(at, wanted)); at++)
+        if (at[length] == ',' || at[length] == '\0') return true;
+    return false;
+}
+
+/* The pinned compiler spoke of a plan that is for other releases. */
+static void note_compiler(const struct adv_gate_side *candidate, struct adv_gate_verdict *verdict)
+{
+    const struct adv_gate_numbers *to = &candidate->now;
+    const struct adv_verification_word *word = &candidate->word;
+    if (!word->known || !to->maxtext[0] ||
+        (names_release(word->versions, "maxtext", to->maxtext) &&
+         names_release(word->versions, "libtpu", to->libtpu)))
+        return;
+    NOTE(verdict, "compiled_by_other_releases",
+         "the compiler's word on the candidate is that of %.100s, and the candidate is for MaxText %.40s "
+         "with libtpu %.40s",
+         word->versions, to->maxtext, to->libtpu);
+}
+
 static void note_differences(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                              struct adv_gate_verdict *verdict)
 {
@@ -199,6 +260,8 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
              "the machines differ, %d x %.20s %.20s instead of %d x %.20s %.20s: the time per token is that "
              "of the whole machine, tokens per chip and dollars tell its price",
              to->slices, to->chip, to->topology, from->slices, from->chip, from->topology);
+    note_terms(from, to, verdict);
+    note_compiler(candidate, verdict);
 }
 
 /* No word is not a good word: a gate that asks for proof fails without. */

@@ -43,6 +43,7 @@ static void print_side(struct adv_text *text, const char *name, const struct adv
     adv_json_text_string(text, "compiler_verdict", side->word.known ? side->word.verdict : NULL);
     adv_json_text_number(text, "compiled_hbm_bytes_per_device",
                          side->word.known ? side->word.compiled_hbm_bytes_per_device : (double)NAN);
+    adv_json_text_string(text, "compiler_versions", side->word.known ? side->word.versions : NULL);
     adv_json_text_bool(text, "reevaluated", side->reevaluated);
     adv_json_text_raw(text, "as_stored", side->reevaluated ? "{" : NULL);
     if (side->reevaluated) {

@@ -49,7 +49,8 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
 {
     static const char sql[] =
         "SELECT r.id, to_char(r.created_at" ADV_AS_TIME ", '' FROM runs r WHERE r.project = $1 AND r.label "
-        "= $2 AND r.deleted_at IS NULL AND r.fits AND r.kind IN ('estimate', 'advise') AND r.id::text <> $3 "
+        "= $2 AND r.deleted_at IS NULL AND r.fits AND r.kind IN ('estimate', 'advise') AND r.id::text <> "
+        "lower($3) "
         "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT "
         "FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) ORDER BY r.id DESC LIMIT 1";
     adv_err unset = adv_err_empty();

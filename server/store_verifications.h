@@ -20,7 +20,7 @@
 
 struct adv_verification_order {
     const char *run_id, *principal;
-    const char *response; /* the run's answer */
+    const char *response;              /* the run's answer */
     const struct adv_catalog *catalog; /* of this program */
     int first_rank, last_rank;
     bool whole;

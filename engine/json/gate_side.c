@@ -2,11 +2,15 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/text.h"
 #include "engine/base/version.h"
 #include "engine/json/decode_store.h"
 #include "engine/json/json_read.h"
+#include "engine/maxtext/keys.h"
+#include "engine/maxtext/value.h"
 
 static void copy_text(char copy[ADV_LIMIT_NAME], const json_t *object, const char *member)
 {
@@ -25,6 +29,7 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
     const json_t *model = json_object_get(root, "model");
     const json_t *cluster = json_object_get(root, "cluster");
     const json_t *engine = json_object_get(root, "engine");
+    const json_t *software = json_object_get(root, "software");
     copy_text(numbers->model, model, "name");
     copy_text(numbers->decoder_block, model, "decoder_block");
     numbers->layers_count = adv_json_number_of(model, "layers");
@@ -33,6 +38,9 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
     copy_text(numbers->chip, cluster, "chip");
     copy_text(numbers->topology, cluster, "topology");
     numbers->slices = (int)json_integer_value(json_object_get(cluster, "slices"));
+    numbers->price_usd_per_chip_hour = adv_json_number_of(cluster, "price_usd_per_chip_hour");
+    copy_text(numbers->maxtext, software, "maxtext");
+    copy_text(numbers->libtpu, software, "libtpu");
     copy_text(numbers->engine_version, engine, "version");
     copy_text(numbers->catalog_hash, engine, "catalog_hash");
     copy_text(numbers->calibration, engine, "calibration");
@@ -50,6 +58,42 @@ static void read_warning(const json_t *estimate, const char *wanted, char text[A
         if (!code || strcmp(code, wanted) != 0 || !detail) continue;
         (void)snprintf(text, ADV_LIMIT_DETAIL, "%s", detail);
         return;
+    }
+}
+
+/* Whether two JSON texts are one value; "true" in quotes is true to MaxText. */
+static bool same_value(const char *a, const char *b)
+{
+    char room[2][ADV_LIMIT_DETAIL];
+    const char *texts[2] = {a, b};
+    struct adv_value values[2];
+    for (int i = 0; i < 2; i++) {
+        if (strlen(texts[i]) >= ADV_LIMIT_DETAIL || !adv_value_of_json(texts[i], room[i], &values[i]))
+            return strcmp(a, b) == 0;
+        if (values[i].kind == ADV_VALUE_STRING) values[i] = adv_value_of_word(values[i].string);
+    }
+    return adv_value_same(&values[0], &values[1]);
+}
+
+/* Adds the key where the configuration has it otherwise than a configuration without it. */
+static void add_unusual(const struct adv_key *key, const json_t *config, struct adv_gate_numbers *numbers)
+{
+    char usual[ADV_LIMIT_NAME];
+    char *text = json_dumps(json_object_get(config, key->name), JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    if (text && !(adv_key_text(key, key->usual, usual, sizeof usual) && same_value(text, usual)))
+        adv_append(numbers->numerics, sizeof numbers->numerics, "%s%s=%s", numbers->numerics[0] ? ", " : "",
+                   key->name, text);
+    free(text);
+}
+
+/* What decides in which numbers is trained, and by which optimizer: where it differs, other weights come out.
+ * Where the optimizer's state lies is none of it. */
+static void read_numerics(const json_t *config, struct adv_gate_numbers *numbers)
+{
+    for (int i = 0; i < adv_keys_count; i++) {
+        const struct adv_key *key = &adv_keys[i];
+        const bool is_optimizer = key->group == ADV_GROUP_OPTIMIZER && key->holds != ADV_HOLDS_BOOL;
+        if (key->group == ADV_GROUP_FORMATS || is_optimizer) add_unusual(key, config, numbers);
     }
 }
 
@@ -77,6 +121,10 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     read_warning(estimate, "kernel-over-vmem", numbers->over_vmem);
     read_warning(estimate, "model-overridden", numbers->variant);
     read_warning(root, "calibration-of-another-engine", numbers->outdated); /* an advise's is of all plans */
+    char what_if[ADV_LIMIT_DETAIL] = "";
+    read_warning(estimate, "what-if-hardware", what_if);
+    numbers->is_what_if = what_if[0] != '\0';
+    read_numerics(json_object_get(ranked ? plan_of(root, 1) : root, "config"), numbers);
     read_tags(root, numbers);
     if (numbers->step_time_s > 0.0) return ADV_OK;
     return adv_err_add(err, ADV_E_INVALID, "", "use a run of an estimate or advise",

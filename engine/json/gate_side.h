@@ -25,6 +25,10 @@ struct adv_gate_numbers {
     char variant[ADV_LIMIT_DETAIL];  /* how it differs from the named model; "" not at all */
     char chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
     int slices;
+    double price_usd_per_chip_hour;  /* NAN: none */
+    bool is_what_if;                 /* its hardware is not the published one */
+    char numerics[ADV_LIMIT_DETAIL]; /* number formats and optimizer, where they are not MaxText's defaults */
+    char maxtext[ADV_LIMIT_NAME], libtpu[ADV_LIMIT_NAME]; /* releases that it is for; "" not said */
     char outdated[ADV_LIMIT_DETAIL]; /* why its calibration should be fitted again; "" not at all */
     char engine_version[ADV_LIMIT_NAME], catalog_hash[ADV_LIMIT_NAME], calibration[ADV_LIMIT_NAME];
 };

@@ -1,0 +1,94 @@
+// What else must be known to read a verdict: a pass on a machine that does not exist, in other numbers, for other releases
+// or at another price is not the pass that it looks like. And no candidate is its own baseline.
+import test, { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { startDaemon, estimateRequest, freshDatabase, join, program, root } from './daemon.mjs';
+
+let daemon;
+let url;
+before(async () => {
+  url = freshDatabase('api_gate_notes');
+  daemon = await startDaemon({ database: url });
+});
+after(() => daemon.stop());
+
+const request = (extra = {}, config = {}) => {
+  const whole = estimateRequest(extra);
+  Object.assign(whole.config, config);
+  return whole;
+};
+const store = async (body) => (await (await daemon.post('/v1/estimate', { ...body, store: true })).json()).run_id;
+const judge = async (body) => {
+  const response = await daemon.post('/v1/checks', body);
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return JSON.parse(text);
+};
+const noted = async (from, to, limits = {}) => {
+  const { notes } = await judge({ baseline: { run_id: await store(from) }, candidate: to, limits });
+  return Object.fromEntries(notes.map(({ code, detail }) => [code, detail]));
+};
+const cluster = (extra) => ({ chip: 'v6e', topology: '2x4', slices: 1, ...extra });
+const whatIf = cluster({ overrides: { hbm_usable_bytes_per_device: 200e9 } });
+
+test('a candidate that fits only on what-if hardware passes with a note, on either side and in every report', async () => {
+  const big = request({ cluster: whatIf }, { per_device_batch_size: 8, remat_policy: 'minimal' });
+  const real = await judge({ baseline: { run_id: await store(request()) }, candidate: { ...big, cluster: cluster() } });
+  assert.equal(real.verdict, 'fail', 'it does not fit on the real chip');
+  const verdict = await judge({ baseline: { run_id: await store(request()) }, candidate: big, reports: true });
+  assert.equal(verdict.verdict, 'pass');
+  const [note] = verdict.notes.filter(({ code }) => code === 'what_if_hardware');
+  assert.match(note.detail, /^the candidate is priced with other hardware than the published/);
+  assert.match(verdict.reports.markdown, /Note: the candidate is priced with other hardware/);
+  assert.match((await noted({ ...request(), cluster: whatIf }, request())).what_if_hardware, /^the baseline is/);
+  assert.match((await noted({ ...request(), cluster: whatIf }, { ...request(), cluster: whatIf })).what_if_hardware, /^the baseline and the candidate are/);
+});
+
+test('other number formats and another optimizer are noted, another spelling of a default is not', async () => {
+  const formats = await noted(request(), request({}, { quantization: 'int8' }));
+  assert.match(formats.other_numerics, /quantization="int8" instead of MaxText's defaults/);
+  assert.match((await noted(request(), request({}, { opt_type: 'sgd' }))).other_numerics, /opt_type="sgd"/);
+  assert.match((await noted(request({}, { weight_dtype: 'bfloat16' }), request())).other_numerics, /defaults instead of weight_dtype="bfloat16"/);
+  const same = request({}, { quantization: '', gradient_clipping_threshold: '1.0' });
+  delete same.config.dtype;
+  delete same.config.opt_type;
+  assert.equal((await noted(request(), same)).other_numerics, undefined);
+  assert.equal((await noted(request(), request({}, { optimizer_memory_host_offload: true }))).other_numerics, undefined, 'where the state lies changes no weight');
+});
+
+test('other releases and another price are noted', async () => {
+  const plain = await noted(request(), request());
+  for (const code of ['other_software', 'other_price', 'what_if_hardware', 'other_numerics']) assert.equal(plain[code], undefined);
+  assert.match((await noted(request(), request({ software: { maxtext: '0.2.1' } }))).other_software, /for MaxText 0\.2\.1 .*the baseline for MaxText 0\.2\.5/);
+  const cheap = request({ cluster: cluster({ price_usd_per_chip_hour: 1 }) }, { remat_policy: 'full' });
+  const limits = { usd_per_token_increase_frac: 0 };
+  const verdict = await judge({ baseline: { run_id: await store(request()) }, candidate: cheap, limits });
+  assert.equal(verdict.verdict, 'pass', 'slower, and cheaper by the hour');
+  assert.match(verdict.notes.find(({ code }) => code === 'other_price').detail, /costs 1 dollars instead of 2\.7/);
+});
+
+test('a word of other releases than the candidate is for is named', async () => {
+  const [now, before] = [await store(request()), await store(request({ software: { maxtext: '0.2.1' } }))];
+  assert.equal((await daemon.post(`/v1/runs/${now}/verifications`, {})).status, 202);
+  const worker = spawn(program, ['verifier', '--database-url', url, '--compiler', join(root, 'tests/api/fake_compiler.mjs'), '--until-empty'],
+    { env: { PATH: process.env.PATH }, stdio: 'ignore' });
+  assert.deepEqual(await once(worker, 'close'), [0, null]);
+  const asked = (id) => judge({ baseline: { run_id: now }, candidate: { run_id: id }, limits: { must_compile: true } });
+  const own = await asked(now);
+  assert.equal(own.verdict, 'pass');
+  assert.match(own.candidate.compiler_versions, /maxtext 0\.2\.5, jax 0\.12\.0\.1, libtpu 0\.0\.50\.1/);
+  assert.ok(!own.notes.some(({ code }) => code === 'compiled_by_other_releases'));
+  const other = await asked(before);
+  assert.match(other.notes.find(({ code }) => code === 'compiled_by_other_releases').detail, /is that of .*maxtext 0\.2\.5.*is for MaxText 0\.2\.1/);
+});
+
+test('no run is its own baseline, however its id is written', async () => {
+  const [first, second] = [await store(request({ project: 'own', label: 'main' })), await store(request())];
+  assert.equal((await judge({ baseline: { run_id: second }, candidate: { run_id: first } })).verdict, 'pass');
+  for (const id of [first, first.toUpperCase()]) {
+    const response = await daemon.post('/v1/checks', { baseline: { project: 'own', label: 'main' }, candidate: { run_id: id } });
+    assert.equal(response.status, 404, 'it is the only run that ever passed');
+  }
+});

@@ -138,6 +138,64 @@ static void set_difference(json_t *object, const char *member, const char *frac_
     ADV_PUT(object, ADV_M(member, to - from), ADV_M(frac_member, from > 0 ? to / from - 1 : (double)NAN));
 }
 
+static double tokens_of(const struct compared_run *run)
+{
+    return adv_json_number_of(run->estimate, "tokens_per_step");
+}
+
+static double sequence_of(const struct compared_run *run)
+{
+    return tokens_of(run) / adv_json_number_of(run->estimate, "global_batch_sequences");
+}
+
+static bool is_what_if(const struct compared_run *run)
+{
+    for (struct adv_json_walk warning = {.in = json_object_get(run->estimate, "warnings")};
+         adv_json_next(&warning);)
+        if (strcmp(text_of(warning.value, "code"), "what-if-hardware") == 0) return true;
+    return false;
+}
+
+/* Whether two numbers differ by more than the rounding of a quotient; what is not known differs in nothing.
+ */
+static bool differ(double a, double b)
+{
+    return fabs(a - b) > 1e-9 * fabs(a);
+}
+
+/* Whether one of the members, of this part of both answers, is not the same. */
+static bool part_differs(const struct compared_run *from, const struct compared_run *to, const char *part,
+                         const char *const members[4])
+{
+    const json_t *left = json_object_get(from->document, part), *right = json_object_get(to->document, part);
+    for (int i = 0; left && right && i < 4 && members[i]; i++) {
+        json_t *a = json_object_get(left, members[i]), *b = json_object_get(right, members[i]);
+        if (a && b && !json_equal(a, b)) return true;
+    }
+    return false;
+}
+
+/* What the two are not alike in: then the difference is not one of the plans alone. */
+static json_t *encode_unlike(const struct compared_run *from, const struct compared_run *to)
+{
+    static const struct {
+        const char *name, *part, *members[4];
+    } parts[] = {{"model", "model", {"name", "layers", "params_total", "params_active"}},
+                 {"machine", "cluster", {"chip", "topology", "slices"}},
+                 {"engine", "engine", {"version", "catalog_hash"}},
+                 {"calibration", "engine", {"calibration"}}};
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (part_differs(from, to, parts[i].part, parts[i].members))
+            (void)json_array_append_new(list, json_string(parts[i].name));
+    if (is_what_if(from) != is_what_if(to)) (void)json_array_append_new(list, json_string("hardware"));
+    if (differ(tokens_of(from), tokens_of(to)))
+        (void)json_array_append_new(list, json_string("tokens_per_step"));
+    if (differ(sequence_of(from), sequence_of(to)))
+        (void)json_array_append_new(list, json_string("sequence_length"));
+    return list;
+}
+
 static json_t *encode_pair(const struct compared_pair *pair)
 {
     const struct compared_run *from = pair->from, *to = pair->to;
@@ -145,6 +203,9 @@ static json_t *encode_pair(const struct compared_pair *pair)
     set_difference(object, "step_time_s", "step_time_frac", from->step_time_s, to->step_time_s);
     set_difference(object, "hbm_bytes_per_device", "hbm_frac", from->hbm_bytes_per_device,
                    to->hbm_bytes_per_device);
+    const double per_token = from->step_time_s / tokens_of(from);
+    ADV_PUT(object, ADV_M("time_per_token_frac", to->step_time_s / tokens_of(to) / per_token - 1.0),
+            ADV_M("unlike", encode_unlike(from, to)));
     ADV_PUT(object, ADV_M("time_terms", encode_terms(&pair->time)),
             ADV_M("memory_terms", encode_terms(&pair->memory)));
     return object;

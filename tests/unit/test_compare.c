@@ -77,6 +77,40 @@ static void parts_that_do_not_add_up_leave_a_row_of_their_own(void **state)
     adv_answer_free(&compared);
 }
 
+static void unlike_runs_are_named_and_compared_by_the_token(void **state)
+{
+    (void)state;
+    struct adv_answer one = answer_of(""), two = answer_of(",\"gradient_accumulation_steps\":2");
+    const char *ids[] = {"a", "b", "c", "d"};
+    const char other[] =
+        "{\"step_time_s\":2,\"tokens_per_step\":64,\"global_batch_sequences\":2,\"warnings\":[{\"code\":"
+        "\"what-if-hardware\"}],\"model\":{\"params_total\":1},\"cluster\":{\"chip\":\"v5p\"},"
+        "\"engine\":{\"version\":\"0\",\"calibration\":\"other\"}}";
+    const char *responses[] = {one.json, one.json, two.json, other};
+    struct adv_answer compared;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_compare_json(ids, responses, 4, &compared, &err), ADV_OK);
+    json_t *root = json_loads(compared.json, 0, NULL);
+    const char *const expected[] = {"[]", "[\"tokens_per_step\"]",
+                                    "[\"model\",\"machine\",\"engine\",\"calibration\",\"hardware\","
+                                    "\"tokens_per_step\",\"sequence_length\"]"};
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *pair = json_array_get(json_object_get(root, "differences"), i);
+        char *unlike = json_dumps(json_object_get(pair, "unlike"), JSON_COMPACT);
+        assert_string_equal(unlike, expected[i]);
+        free(unlike);
+    }
+    const json_t *larger = json_array_get(json_object_get(root, "differences"), 1);
+    assert_true(json_number_value(json_object_get(larger, "step_time_frac")) > 0.9);
+    assert_close(json_number_value(json_object_get(larger, "time_per_token_frac")),
+                 two.step_time_s / one.step_time_s / 2.0 - 1.0, 1e-6);
+    json_decref(root);
+    adv_answer_free(&compared);
+    adv_answer_free(&one);
+    adv_answer_free(&two);
+}
+
 static void an_advise_answer_is_compared_by_its_first_plan(void **state)
 {
     (void)state;
@@ -131,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moved_terms_add_up_to_the_difference),
         cmocka_unit_test(parts_that_do_not_add_up_leave_a_row_of_their_own),
+        cmocka_unit_test(unlike_runs_are_named_and_compared_by_the_token),
         cmocka_unit_test(an_advise_answer_is_compared_by_its_first_plan),
         cmocka_unit_test(answers_without_a_step_time_are_refused_by_name),
         cmocka_unit_test(a_problem_names_every_finding_even_with_broken_text),

@@ -186,7 +186,8 @@ static adv_code load_candidate(struct adv_exchange *exchange, const struct adv_g
 
 /* Notes the verdict about a stored candidate: only a run that passed may ever stand in for a baseline, and
  * one that was compared with itself has passed nothing. What fails only because something is not known yet
- * (the compiler's word, a price) is asked again and not held against it. A read token leaves no trace, and a
+ * (the compiler's word, a price) is asked again and not held against it. On hardware that does not exist
+ * nothing is passed that others could be held to. A read token leaves no trace, and a
  * verdict that could not be noted is a verdict all the same. */
 static void note_verdict(struct adv_exchange *exchange, const struct adv_gate_side *baseline,
                          const struct adv_gate_side *candidate, const struct adv_gate_verdict *verdict)
@@ -194,6 +195,7 @@ static void note_verdict(struct adv_exchange *exchange, const struct adv_gate_si
     if (!candidate->run_id[0] || !(exchange->scopes & ADV_SCOPE_WRITE)) return;
     if (!verdict->pass && verdict->unknown_count == verdict->reasons_count) return;
     if (strcmp(candidate->run_id, baseline->run_id) == 0) return;
+    if (verdict->pass && candidate->now.is_what_if) return;
     adv_err err = adv_err_empty();
     if (adv_store_verdict(exchange->db, candidate->run_id, baseline->run_id, verdict->pass, &err))
         adv_api_warn(exchange, "verdict not noted", &err);

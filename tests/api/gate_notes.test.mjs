@@ -92,3 +92,15 @@ test('no run is its own baseline, however its id is written', async () => {
     assert.equal(response.status, 404, 'it is the only run that ever passed');
   }
 });
+
+test('a candidate on what-if hardware never stands in for a baseline', async () => {
+  const names = { project: 'what-if', label: 'main' };
+  const baseline = { run_id: await store(request()) };
+  const faster = cluster({ overrides: { peak_bf16_flops_per_s_per_chip: 2e15 } });
+  const passed = await judge({ baseline, candidate: { ...request(names), cluster: faster, store: true }, limits: { step_time_increase_frac: 0 } });
+  assert.equal(passed.verdict, 'pass');
+  const check = (extra) => daemon.post('/v1/checks', { baseline: names, candidate: request(extra) });
+  assert.equal((await check({})).status, 404, 'no run of a real machine has passed yet');
+  const real = await judge({ baseline, candidate: request({ ...names, store: true }), limits: { step_time_increase_frac: 0 } });
+  assert.equal((await (await check({})).json()).baseline.run_id, real.candidate.run_id);
+});

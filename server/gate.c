@@ -237,6 +237,26 @@ static void note_compiler(const struct adv_gate_side *candidate, struct adv_gate
          word->versions, to->maxtext, to->libtpu);
 }
 
+/* The real compiler has asked for more memory than the device has. Of what-if hardware it cannot speak. */
+static bool is_refuted(const struct adv_gate_side *side)
+{
+    return side->word.known && strcmp(side->word.verdict, "does_not_fit") == 0 && !side->now.is_what_if;
+}
+
+/* A word of the compiler that no limit asks for, and that says otherwise than the prediction. */
+static void note_disagreement(const struct adv_gate_side *candidate, const struct adv_gate_limits *limits,
+                              struct adv_gate_verdict *verdict)
+{
+    const struct adv_verification_word *word = &candidate->word;
+    const bool compiles = word->known && strcmp(word->verdict, "compiles") == 0;
+    if (!word->known || limits->must_compile || candidate->now.is_what_if || is_refuted(candidate) ||
+        compiles == candidate->now.fits)
+        return;
+    NOTE(verdict, "compiler_disagrees",
+         "the candidate is predicted %s, and the compiler's verdict on it is %.16s (%.100s)",
+         candidate->now.fits ? "to fit" : "not to fit", word->verdict, word->versions);
+}
+
 static void note_differences(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                              struct adv_gate_verdict *verdict)
 {
@@ -245,7 +265,11 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
     note_reevaluation("candidate", candidate, verdict);
     const char *outdated = to->outdated[0] ? to->outdated : from->outdated;
     if (outdated[0]) NOTE(verdict, "calibration_of_another_engine", "%s; fit it again", outdated);
-    if (!from->fits) NOTE(verdict, "baseline_does_not_fit", "the baseline does not fit in memory any more");
+    if (!from->fits)
+        NOTE(verdict, "baseline_does_not_fit", "the baseline does not fit in memory any more");
+    else if (is_refuted(baseline))
+        NOTE(verdict, "baseline_does_not_fit",
+             "the compiler says that the baseline does not fit in memory (%.100s)", baseline->word.versions);
     if (!same_model(from, to))
         NOTE(verdict, "unlike_model", "the models differ: %.60s instead of %.60s", to->model, from->model);
     if (!alike(from->sequence_tokens, to->sequence_tokens))
@@ -282,6 +306,23 @@ static void fail_compile(const struct adv_verification_word *word, struct adv_ga
              word->versions);
 }
 
+/* The prediction, and the compiler's word where it was given; a limit of its own tells that word itself. */
+static void fail_memory(const struct adv_gate_side *candidate, const struct adv_gate_limits *limits,
+                        struct adv_gate_verdict *verdict)
+{
+    const struct adv_gate_numbers *to = &candidate->now;
+    const double gib = to->hbm_bytes_per_device / ADV_GIB;
+    if (!to->fits)
+        FAIL(verdict, "does_not_fit", "the candidate needs %.2f GiB per device and does not fit", gib);
+    else if (!limits->must_compile && is_refuted(candidate))
+        FAIL(verdict, "does_not_fit",
+             "the candidate is predicted to fit with %.2f GiB per device, and the compiler says that it does "
+             "not (%.100s)",
+             gib, candidate->word.versions);
+    if (to->over_vmem[0])
+        FAIL(verdict, "kernel_over_vmem", "the candidate does not start: %.200s", to->over_vmem);
+}
+
 void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                     const struct adv_gate_limits *limits, struct adv_gate_verdict *verdict)
 {
@@ -291,11 +332,7 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
         const enum adv_gate_limit limit = (enum adv_gate_limit)i;
         verdict->change_frac[i] = measure(to, limit) / measure(from, limit) - 1.0;
     }
-    if (limits->must_fit && !to->fits)
-        FAIL(verdict, "does_not_fit", "the candidate needs %.2f GiB per device and does not fit",
-             to->hbm_bytes_per_device / ADV_GIB);
-    if (limits->must_fit && to->over_vmem[0])
-        FAIL(verdict, "kernel_over_vmem", "the candidate does not start: %.200s", to->over_vmem);
+    if (limits->must_fit) fail_memory(candidate, limits, verdict);
     if (limits->must_compile) fail_compile(&candidate->word, verdict);
     for (int i = 0; i < ADV_GATE_LIMITS; i++) {
         const double worse = worsening(verdict, (enum adv_gate_limit)i);
@@ -303,6 +340,7 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
             fail_limit(from, to, (enum adv_gate_limit)i, limits->frac[i], verdict);
     }
     note_differences(baseline, candidate, verdict);
+    note_disagreement(candidate, limits, verdict);
     note_interval(to, limits, verdict);
     verdict->pass = verdict->reasons_count == 0;
 }

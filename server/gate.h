@@ -35,7 +35,7 @@ struct adv_gate_said {
 };
 
 #define ADV_GATE_REASONS (ADV_GATE_LIMITS + 3)
-#define ADV_GATE_NOTES   14
+#define ADV_GATE_NOTES   15
 struct adv_gate_verdict {
     bool pass;
     double

@@ -26,6 +26,12 @@ const judge = async (body) => {
   assert.equal(response.status, 200, text);
   return JSON.parse(text);
 };
+// Has all that waits compiled by the program in the compiler's place.
+const compile = async (FAKE = 'fits') => {
+  const worker = spawn(program, ['verifier', '--database-url', url, '--compiler', join(root, 'tests/api/fake_compiler.mjs'), '--until-empty'],
+    { env: { PATH: process.env.PATH, FAKE }, stdio: 'ignore' });
+  assert.deepEqual(await once(worker, 'close'), [0, null]);
+};
 const noted = async (from, to, limits = {}) => {
   const { notes } = await judge({ baseline: { run_id: await store(from) }, candidate: to, limits });
   return Object.fromEntries(notes.map(({ code, detail }) => [code, detail]));
@@ -72,9 +78,7 @@ test('other releases and another price are noted', async () => {
 test('a word of other releases than the candidate is for is named', async () => {
   const [now, before] = [await store(request()), await store(request({ software: { maxtext: '0.2.1' } }))];
   assert.equal((await daemon.post(`/v1/runs/${now}/verifications`, {})).status, 202);
-  const worker = spawn(program, ['verifier', '--database-url', url, '--compiler', join(root, 'tests/api/fake_compiler.mjs'), '--until-empty'],
-    { env: { PATH: process.env.PATH }, stdio: 'ignore' });
-  assert.deepEqual(await once(worker, 'close'), [0, null]);
+  await compile();
   const asked = (id) => judge({ baseline: { run_id: now }, candidate: { run_id: id }, limits: { must_compile: true } });
   const own = await asked(now);
   assert.equal(own.verdict, 'pass');
@@ -103,4 +107,34 @@ test('a candidate on what-if hardware never stands in for a baseline', async () 
   assert.equal((await check({})).status, 404, 'no run of a real machine has passed yet');
   const real = await judge({ baseline, candidate: request({ ...names, store: true }), limits: { step_time_increase_frac: 0 } });
   assert.equal((await (await check({})).json()).baseline.run_id, real.candidate.run_id);
+});
+
+test('a candidate that the compiler has refuted does not fit, whatever is predicted', async () => {
+  const [baseline, candidate] = [await store(request()), await store(request({}, { per_device_batch_size: 1 }))];
+  const asked = (limits) => judge({ baseline: { run_id: baseline }, candidate: { run_id: candidate }, limits });
+  const codes = (list) => list.map(({ code }) => code);
+  assert.equal((await asked({})).verdict, 'pass', 'nobody has asked the compiler');
+  assert.equal((await daemon.post(`/v1/runs/${candidate}/verifications`, {})).status, 202);
+  await compile('oom');
+  const refuted = await asked({});
+  assert.deepEqual([refuted.verdict, codes(refuted.reasons), refuted.candidate.fits], ['fail', ['does_not_fit'], true]);
+  assert.match(refuted.reasons[0].detail, /predicted to fit .* the compiler says that it does not .*maxtext 0\.2\.5/);
+  assert.equal((await asked({ must_fit: false })).verdict, 'pass', 'then memory is no question');
+  assert.ok(codes((await judge({ baseline: { run_id: candidate }, candidate: { run_id: baseline } })).notes).includes('baseline_does_not_fit'));
+});
+
+test('a word that says otherwise than the prediction is noted where no limit asks for it', async () => {
+  const [baseline, tight] = [await store(request()), await store(request({}, { per_device_batch_size: 64, remat_policy: 'minimal' }))];
+  const refused = await store(request({}, { per_device_batch_size: 2 }));
+  const asked = (id) => judge({ baseline: { run_id: baseline }, candidate: { run_id: id } });
+  assert.equal((await daemon.post(`/v1/runs/${tight}/verifications`, {})).status, 202);
+  await compile();
+  assert.equal((await daemon.post(`/v1/runs/${refused}/verifications`, {})).status, 202);
+  await compile('refused');
+  const one = await asked(tight);
+  assert.equal(one.verdict, 'fail');
+  assert.match(one.notes.find(({ code }) => code === 'compiler_disagrees').detail, /not to fit, and the compiler's verdict on it is compiles/);
+  const two = await asked(refused);
+  assert.equal(two.verdict, 'pass');
+  assert.match(two.notes.find(({ code }) => code === 'compiler_disagrees').detail, /to fit, and the compiler's verdict on it is refused/);
 });

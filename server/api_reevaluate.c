@@ -18,6 +18,7 @@
 #define MADE_LIMIT_BYTES (8u * 1024u * 1024u) /* the comparison is the bulk: below 200 KiB */
 
 struct reevaluation {
+    struct adv_idempotency idempotency;
     enum adv_request_kind kind;
     struct adv_answer answer; /* its document is held by the exchange */
 };
@@ -63,6 +64,29 @@ static adv_code print_both(const struct adv_stored_run *old, const char *run_id,
     return ADV_OK;
 }
 
+/* The run that a request with the same key has made; nothing is replied where there is none. */
+static adv_code replay(struct adv_exchange *exchange, const struct adv_idempotency *key, adv_err *err)
+{
+    enum adv_store_outcome outcome = ADV_STORE_UNKNOWN_KEY;
+    struct adv_stored_run old;
+    char id[ADV_UUID_BYTES] = "", *response = NULL;
+    if (!key->key) return ADV_OK;
+    adv_code code = adv_store_key_find(exchange->db, key, &outcome, &response, err);
+    if (!code && outcome == ADV_STORE_OTHER_BODY) code = adv_store_refuse_key(err);
+    if (!code && outcome == ADV_STORE_REPLAYED) code = adv_store_key_run(exchange->db, key, id, err);
+    if (!code && id[0]) code = adv_store_run_get(exchange->db, exchange->parameters[0], &old, err);
+    if (!code && id[0]) {
+        struct adv_text json = adv_text_empty(MADE_LIMIT_BYTES);
+        code = print_both(&old, id, response, &json, err);
+        adv_store_run_free(&old);
+        adv_reply_header(exchange, "Location", "/v1/runs/%s", id);
+        adv_reply_header(exchange, "Idempotency-Replayed", "true");
+        code = adv_api_reply_printed(exchange, 201, code, &json);
+    }
+    free(response);
+    return code;
+}
+
 /* On a worker that has a database. */
 static adv_code keep_and_reply(struct adv_exchange *exchange, adv_err *err)
 {
@@ -71,13 +95,21 @@ static adv_code keep_and_reply(struct adv_exchange *exchange, adv_err *err)
     if (exchange->refused) return adv_api_refuse_busy(exchange, err);
     adv_code code = adv_store_run_get(exchange->db, exchange->parameters[0], &old, err);
     if (code) return code; /* deleted meanwhile */
-    struct adv_kept kept = {.kind = asked->kind, .request = exchange->body, .reevaluates = old.id};
+    const struct adv_idempotency *key = asked->idempotency.key ? &asked->idempotency : NULL;
+    struct adv_kept kept = {
+        .kind = asked->kind, .request = exchange->body, .reevaluates = old.id, .idempotency = key};
     struct adv_text json = adv_text_empty(MADE_LIMIT_BYTES);
     asked->answer.store_may_fail = false;
     code = adv_keep(exchange, &asked->answer, &kept, err);
-    if (!code) code = print_both(&old, kept.run_id, kept.response.data, &json, err);
+    const bool is_taken = !code && kept.outcome == ADV_STORE_UNKNOWN_KEY;
+    if (!code && !is_taken) code = print_both(&old, kept.run_id, kept.response.data, &json, err);
     adv_store_run_free(&old);
     adv_text_free(&kept.response);
+    if (is_taken) { /* another request with the key was faster: its run counts */
+        adv_text_free(&json);
+        code = replay(exchange, &asked->idempotency, err);
+        return code || exchange->reply.status ? code : adv_store_refuse_pending_key(err);
+    }
     if (!code) adv_reply_header(exchange, "Location", "/v1/runs/%s", kept.run_id);
     return adv_api_reply_printed(exchange, 201, code, &json);
 }
@@ -126,7 +158,10 @@ adv_code adv_api_run_reevaluate(struct adv_exchange *exchange, adv_err *err)
     struct reevaluation *asked = adv_arena_alloc(&exchange->arena, sizeof *asked);
     exchange->state = asked;
     if (!asked) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the request");
-    const adv_code code = read_run(exchange, asked, err);
+    adv_code code = adv_api_read_key(exchange, &asked->idempotency, err);
+    if (!code) code = replay(exchange, &asked->idempotency, err);
+    if (code || exchange->reply.status) return code;
+    code = read_run(exchange, asked, err);
     exchange->next = code ? NULL : compute;
     exchange->next_place = asked->kind == ADV_REQUEST_ADVISE ? ADV_ROUTE_SEARCH : ADV_ROUTE_QUICK;
     return code;

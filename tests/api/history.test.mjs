@@ -362,3 +362,20 @@ test('drift is what the same plans take more or less than before, beyond their s
   const whole = await get('/v1/accuracy?project=drift-slower');
   assert.deepEqual([whole.drift.drifts, whole.groups[0].drift.change_frac], [true, slower.change_frac]);
 });
+
+test('a run is asked again once by each Idempotency-Key, also by requests that come at once', async () => {
+  const { run_id: old } = await store({ project: 'again-once' });
+  const { run_id: other } = await store({ project: 'again-once' });
+  const post = (id, key) => daemon.fetch(`/v1/runs/${id}/reevaluate`, { method: 'POST', headers: { 'Idempotency-Key': key } });
+  const answers = await Promise.all([1, 2, 3].map(() => post(old, 'again')));
+  assert.deepEqual(answers.map(({ status }) => status), [201, 201, 201]);
+  assert.equal(answers.filter((answer) => answer.headers.get('idempotency-replayed') === 'true').length, 2);
+  const bodies = await Promise.all(answers.map((answer) => answer.json()));
+  for (const body of bodies) assert.deepEqual(body, bodies[0]);
+  assert.equal(answers[2].headers.get('location'), `/v1/runs/${bodies[0].run_id}`);
+  assert.equal((await ids('project=again-once')).length, 3);
+  const { errors } = await problem(assert, await post(other, 'again'), 422, 'invalid-request');
+  assert.equal(errors[0].pointer, '/headers/Idempotency-Key');
+  assert.equal((await post(old, 'anew')).headers.get('idempotency-replayed'), null);
+  assert.equal((await ids('project=again-once')).length, 4);
+});

@@ -53,6 +53,8 @@ adv_code adv_keep_verify(const struct adv_app *app, struct adv_db *db, const cha
     if (!code && !id[0]) code = adv_verification_create(db, &order, id, &created, err);
     if (response->length_bytes > 0) response->data[--response->length_bytes] = '\0'; /* the } */
     adv_json_text_string(response, "verification_id", code ? NULL : id);
+    if (code)
+        adv_json_text_string(response, "verification_refused", err->count ? err->findings[0].detail : "");
     adv_text_append(response, "}");
     return code;
 }

@@ -19,8 +19,8 @@ ADV_MUST_CHECK adv_code adv_keep_within(const char *owner, const char *project,
                                         const struct adv_answer *answer, adv_err *err);
 
 /* Queues the first plans of a stored answer that asked for it ("verify") for the real compiler, unless the
- * run has a verification already, and adds `verification_id` to the response: null, and the code, when it
- * could not be queued. Does nothing for other answers. */
+ * run has a verification already, and adds `verification_id` to the response: null, with the reason as
+ * `verification_refused`, and the code, when it could not be queued. Does nothing for other answers. */
 adv_code adv_keep_verify(const struct adv_app *app, struct adv_db *db, const char *principal,
                          const char *run_id, const struct adv_answer *answer, struct adv_text *response,
                          adv_err *err);

@@ -37,7 +37,7 @@ test('a model that MaxText lacks is not verified as another', async () => {
   const runId = await store(estimateRequest({ model: phi3 }));
   const { detail } = await problem(assert, await verify(runId), 422, 'unsupported');
   assert.match(detail, /another model: MaxText has no model file for phi3/);
-  assert.equal(sql(name, 'SELECT count(*) FROM verification_plans'), '0');
+  assert.equal(sql(name, 'SELECT count(*) FROM verification_plans'), '0', 'nothing was queued');
   const check = { baseline: { run_id: runId }, candidate: { run_id: runId }, limits: { must_compile: true } };
   const verdict = await (await daemon.post('/v1/checks', check)).json();
   assert.equal(verdict.verdict, 'fail');
@@ -46,6 +46,20 @@ test('a model that MaxText lacks is not verified as another', async () => {
   const cli = await run(['verify', '-'], { env: { TPU_ADVISOR_COMPILER: fake }, input: JSON.stringify(estimateRequest({ model: phi3 })) });
   assert.equal(cli.status, 2, cli.out);
   assert.match(cli.err, /no model file for phi3/);
+});
+
+test('an advise that asks for the compiler says why it is not asked', async () => {
+  const ask = async (extra) => (await daemon.post('/v1/advise', { model: phi3, cluster: { chip: 'v5p', topology: '2x2x2' },
+    workload: { seq_len: 4096, global_batch_sequences: 64 }, search: { top_k: 1 }, verify: { top: 1 }, ...extra })).json();
+  const lacking = await ask({});
+  assert.ok(lacking.run_id, JSON.stringify(lacking));
+  assert.equal(lacking.verification_id, null);
+  assert.match(lacking.verification_refused, /MaxText has no model file for phi3/);
+  const large = await ask({ model: 'llama3.1-70b', cluster: { chip: 'v5e', topology: '1x1' }, workload: { seq_len: 4096, global_batch_sequences: 1 } });
+  assert.match(large.verification_refused, /has 0 plans/);
+  const good = await ask({ model: 'llama3.1-8b' });
+  assert.ok(good.verification_id);
+  assert.ok(!('verification_refused' in good));
 });
 
 test('an answer without its model is not verified', async () => {

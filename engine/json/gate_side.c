@@ -8,6 +8,7 @@
 #include "engine/base/text.h"
 #include "engine/base/version.h"
 #include "engine/json/decode_store.h"
+#include "engine/json/json_part.h"
 #include "engine/json/json_read.h"
 #include "engine/maxtext/keys.h"
 #include "engine/maxtext/value.h"
@@ -177,15 +178,14 @@ static bool take_overrides(const json_t *request, const json_t *chosen, json_t *
     return named > 0 || whats == 0;
 }
 
-/* The machine of an advise's answer: the request's own, or, where it left the choice, the one chosen. NULL:
- * not known. */
-static json_t *cluster_of(const json_t *request, const json_t *response)
+/* The machine that an advise's plan is on: the request's own, or, where it left the choice, the one that was
+ * chosen. NULL: not known. */
+static json_t *cluster_of(const json_t *request, const json_t *answered)
 {
     static const char *const members[] = {"chip", "topology", "slices"};
     json_t *asked = json_object_get(request, "cluster");
     const char *shape = text_of(asked, "topology");
     if (json_is_object(asked) && strcmp(shape, "any") != 0) return json_incref(asked);
-    const json_t *answered = json_object_get(response, "cluster");
     json_t *cluster = json_object();
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         (void)json_object_set(cluster, members[i], json_object_get(answered, members[i]));
@@ -196,10 +196,30 @@ static json_t *cluster_of(const json_t *request, const json_t *response)
     return NULL;
 }
 
-static json_t *plan_request(const json_t *request, const json_t *response, int rank)
+/* What asks for a plan of an advise's answer, which is long, again: "cluster", "config" and "xla_flags",
+ * those that are there. NULL: no memory. */
+static json_t *read_plan(const char *response_json, const char *ranked, int rank)
 {
-    const json_t *plan = plan_of(response, rank);
-    json_t *cluster = cluster_of(request, response);
+    const char *plan = adv_json_part_element(ranked, rank - 1);
+    const struct {
+        const char *name, *part;
+    } members[] = {{"cluster", adv_json_part_member(response_json, "cluster")},
+                   {"config", adv_json_part_member(plan, "config")},
+                   {"xla_flags", adv_json_part_member(plan, "xla_flags")}};
+    json_t *read = json_object();
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (!members[i].part ||
+            json_object_set_new(read, members[i].name, adv_json_part_load(members[i].part)) == 0)
+            continue;
+        json_decref(read);
+        return NULL;
+    }
+    return read;
+}
+
+static json_t *plan_request(const json_t *request, const json_t *plan)
+{
+    json_t *cluster = cluster_of(request, json_object_get(plan, "cluster"));
     json_t *again = cluster ? json_object() : NULL;
     (void)json_object_set(again, "model", json_object_get(request, "model"));
     (void)json_object_set(again, "software", json_object_get(request, "software"));
@@ -223,9 +243,10 @@ adv_code adv_gate_ask_again(const char *request_json, const char *response_json,
 {
     static const char *const wishes[] = {ADV_STORE_MEMBERS};
     ADV_JSON_OWN json_t *request = adv_json_load_string(request_json, JSON_REJECT_DUPLICATES);
-    ADV_JSON_OWN json_t *response = adv_json_load_string(response_json, JSON_REJECT_DUPLICATES);
-    ADV_JSON_OWN json_t *again =
-        json_object_get(response, "ranked") ? plan_request(request, response, rank) : json_incref(request);
+    const char *ranked = adv_json_part_member(response_json, "ranked");
+    ADV_JSON_OWN json_t *plan = ranked ? read_plan(response_json, ranked, rank) : NULL;
+    if (ranked && !plan) return write_request(NULL, project, json, err);
+    ADV_JSON_OWN json_t *again = ranked ? plan_request(request, plan) : json_incref(request);
     if (!again)
         return adv_err_add(err, ADV_E_INVALID, "", NULL,
                            "the run's request names several machines of the one that was chosen, with other "

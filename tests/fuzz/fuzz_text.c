@@ -1,11 +1,13 @@
 /* Any bytes as what people paste: a script, YAML, a manifest, a candidate of a check. What is taken is a
  * document, makes a body of a check that is JSON, and a question in canonical form is its own canonical form.
+ * A member that is found without reading the whole text is that of the whole text.
  */
 #include "tests/fuzz/fuzz.h"
 
 #include "engine/json/check_job.h"
 #include "engine/json/decode_recipe.h"
 #include "engine/json/decode_text.h"
+#include "engine/json/json_part.h"
 #include "engine/json/question.h"
 
 static void read_text(const char *text, size_t size)
@@ -65,6 +67,21 @@ static void take_answer(const char *text, size_t size)
     free(adv_check_problem_lines(text, size));
 }
 
+static void find_parts(const char *text, size_t size)
+{
+    json_t *root = adv_json_load(text, size, JSON_REJECT_DUPLICATES, NULL);
+    for (struct adv_json_walk member = {.in = root}; adv_json_next_member(&member);) {
+        if (strpbrk(member.key, "\"\\")) continue;
+        const char *part = adv_json_part_member(text, member.key); /* NULL: the text writes it by an escape */
+        json_t *found = adv_json_part_load(part);
+        FUZZ_PROMISE(!part || json_equal(found, member.value));
+        json_decref(found);
+    }
+    json_decref(root);
+    for (int i = 0; i < 4; i++) json_decref(adv_json_part_load(adv_json_part_element(text, i)));
+    json_decref(adv_json_part_load(adv_json_part_member(text, "model")));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > 65536) return 0;
@@ -76,6 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     make_check(text, size);
     ask_again(text, size);
     take_answer(text, size);
+    find_parts(text, size);
     free(text);
     return 0;
 }

@@ -1,7 +1,7 @@
 // bounds.mjs PROGRAM: what the daemon promises while others ask much: how long a small question takes, how soon a refusal
-// comes, what a connection costs. Each promise compares this run with itself (a quiet moment, or a count of bytes), so that
-// it holds on any machine. Prints a line per promise; the exit status says whether all were held. CLUSTER_URL names a
-// PostgreSQL that may be stopped, DEV_CLUSTER_DIR its folder.
+// comes, what a connection costs; and how long the fit of a calibration takes. Each promise compares this run with itself
+// (a quiet moment, a cheaper question, or a count of bytes), so that it holds on any machine. Prints a line per promise; the
+// exit status says whether all were held. CLUSTER_URL names a PostgreSQL that may be stopped, DEV_CLUSTER_DIR its folder.
 import { spawn, execFileSync } from 'node:child_process';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
@@ -148,8 +148,42 @@ async function connections() {
   await daemon.stop();
 }
 
+// A fit prices each measured plan again, and reads no more of an advise's answer, which is 25 times as long, than that needs.
+async function fits() {
+  const url = process.env.CLUSTER_URL;
+  const runs = 300;
+  const daemon = await start([], url);
+  const sql = (statement) => execFileSync('psql', ['-XAtq', '-v', 'ON_ERROR_STOP=1', url, '-c', statement], { encoding: 'utf8' }).trim();
+  const store = async (path, body) => { while ((await post(daemon.port, path, body)).status !== 200) await sleep(100); };
+  const { model, cluster, workload } = advise();
+  await store('/v1/advise', { model, cluster, workload, search: { top_k: 20 }, store: true, project: 'fit-advise' });
+  const config = JSON.parse(sql("SELECT response #> '{ranked,0,config}' FROM runs WHERE project = 'fit-advise'"));
+  await store('/v1/estimate', { model, cluster, config, store: true, project: 'fit-estimate' });
+  const same = 'kind, project, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, engine_version, catalog_hash';
+  const another = (document) => `replace(${document}::text, '"per_device_batch_size":', '"adam_eps":' || i * 1e-9 || ',"per_device_batch_size":')::json`;
+  sql(`INSERT INTO runs (id, ${same}, request, response) SELECT gen_random_uuid(), ${same}, ${another('request')}, ${another('response')}
+    FROM runs, generate_series(2, ${runs}) i WHERE project LIKE 'fit-%'`);
+  sql(`INSERT INTO measurements (id, run_id, source, measured_at, steps_count, measured_step_time_s, step_time_s, step_time_low_s, step_time_high_s, hbm_bytes_per_device)
+    SELECT gen_random_uuid(), id, 's', now(), 5, 1.1 * step_time_s, step_time_s, step_time_s, step_time_s, hbm_bytes_per_device FROM runs WHERE project LIKE 'fit-%'`);
+  const took = { 'fit-estimate': [], 'fit-advise': [] };
+  let failed = 0;
+  for (let i = 0; i < 5; i++) {
+    for (const [project, times] of Object.entries(took)) {
+      const one = await post(daemon.port, '/v1/calibrations', { project });
+      if (one.status === 201) times.push(one.ms); else failed++;
+    }
+  }
+  const all = sql(`SELECT bool_and(json_array_length(fit -> 'rows') = ${runs}) FROM calibrations`) === 't';
+  const [short, long] = Object.values(took).map((times) => Math.min(...times));
+  promise('a fit of plans of an advise takes at most 20 times that of estimates of the same plan', all && failed === 0 && long <= 20 * short, `${long.toFixed(0)} ms, ${short.toFixed(0)} ms for ${runs}`);
+  await daemon.stop();
+}
+
 await connections();
 await refusals();
 await besideSearches();
-if (process.env.CLUSTER_URL) await besideStoppedDatabase();
+if (process.env.CLUSTER_URL) {
+  await besideStoppedDatabase();
+  await fits();
+}
 process.exit(broken ? 1 : 0);

@@ -171,11 +171,13 @@ static adv_code price_plans(struct adv_exchange *exchange, adv_err *err)
     return ADV_OK;
 }
 
+/* Plans of one run lie beside each other and share its texts. */
 static size_t texts_bytes(const struct adv_calibration_plan *plans, int count)
 {
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
-        bytes += plans[i].request ? strlen(plans[i].request) + strlen(plans[i].answer) : 0;
+        if (plans[i].request && (i == 0 || plans[i].request != plans[i - 1].request))
+            bytes += strlen(plans[i].request) + strlen(plans[i].answer);
     return bytes;
 }
 

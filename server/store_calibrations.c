@@ -70,26 +70,34 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
 adv_code adv_calibration_plans(struct adv_db *db, struct adv_calibration_plan *plans, int count,
                                struct adv_rows *held, adv_err *err)
 {
+    /* The whole answer: for the server to cut a plan out of it takes longer than to send it. */
     static const char sql[] =
-        "SELECT p.place - 1, r.request, CASE r.kind WHEN 'advise' THEN r.response::text ELSE '{}' END FROM "
+        "SELECT p.place - 1, r.request, CASE r.kind WHEN 'advise' THEN r.response ELSE '{}' END FROM "
         "unnest($1::uuid[]) WITH ORDINALITY p (run_id, place) JOIN runs r ON r.id = p.run_id WHERE "
         "r.deleted_at IS NULL";
     struct adv_text runs = adv_text_empty(LIST_LIMIT_BYTES);
+    int places[ADV_LIMIT_CALIBRATION_PLANS]; /* of a plan's run among those asked for */
+    int runs_count = 0;
     for (int i = 0; i < count; i++) {
-        plans[i].request = plans[i].answer = NULL;
-        adv_text_format(&runs, "%c%s", i ? ',' : '{', plans[i].run_id);
+        if (i == 0 || strcmp(plans[i].run_id, plans[i - 1].run_id) != 0)
+            adv_text_format(&runs, "%c%s", runs_count++ ? ',' : '{', plans[i].run_id);
+        places[i] = runs_count - 1;
     }
     adv_text_append(&runs, "}");
     adv_code code = runs.overflow
                         ? adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the measured plans")
                         : adv_db_run(db, sql, ADV_VALUES(runs.data), held, err);
     adv_text_free(&runs);
-    for (int i = 0; !code && i < held->count; i++) {
-        struct adv_calibration_plan *plan = &plans[(int)adv_rows_number(held, i, 0)];
-        plan->request = adv_rows_text(held, i, 1);
-        plan->answer = adv_rows_text(held, i, 2);
+    if (code) return code;
+    int rows[ADV_LIMIT_CALIBRATION_PLANS]; /* of a run, from 1; 0: it is not there */
+    memset(rows, 0, sizeof rows);
+    for (int row = 0; row < held->count; row++) rows[(int)adv_rows_number(held, row, 0)] = row + 1;
+    for (int i = 0; i < count; i++) {
+        const int row = rows[places[i]] - 1;
+        plans[i].request = row < 0 ? NULL : adv_rows_text(held, row, 1);
+        plans[i].answer = row < 0 ? NULL : adv_rows_text(held, row, 2);
     }
-    return code;
+    return ADV_OK;
 }
 
 adv_code adv_calibration_save(struct adv_db *db, const struct adv_new_calibration *made, adv_err *err)

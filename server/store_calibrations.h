@@ -32,7 +32,7 @@ struct adv_calibration_plan {
 };
 
 /* Fills `request` and `answer` of the plans, at most ADV_LIMIT_CALIBRATION_PLANS; the texts live in `held`.
- */
+ * Those of a run whose plans lie beside each other are read once. */
 #define ADV_LIMIT_CALIBRATION_PLANS 64 /* answers of an advise have 300 KiB */
 ADV_MUST_CHECK adv_code adv_calibration_plans(struct adv_db *db, struct adv_calibration_plan *plans,
                                               int count, struct adv_rows *held, adv_err *err);

@@ -42,7 +42,8 @@ static adv_code settle(struct adv_db *db, adv_err *err)
 /* A plan that waits or whose holder has gone. Not one that was tried too often, not one that has its word,
  * and not the like of one that is running: that one's word will be the answer to both. One that waits
  * and whose run was deleted waits until that is restored. The index of running plans refuses the second of
- * two verifiers that take equal plans in the same moment: ADV_E_CONFLICT. */
+ * two verifiers that take equal plans in the same moment: ADV_E_CONFLICT. Another attempt is another lease,
+ * which the table numbers. */
 static adv_code take_next(struct adv_db *db, const char *worker, int lease_s, struct adv_rows *rows,
                           adv_err *err)
 {
@@ -56,7 +57,7 @@ static adv_code take_next(struct adv_db *db, const char *worker, int lease_s, st
         "= p.attempts + 1, worker = $1, "
         "stage = 'starting', changes = p.changes + 1, lease_until = now() + $2::int * interval '1 second' "
         "FROM next n, verifications v WHERE p.verification_id = n.verification_id AND p.rank = n.rank AND "
-        "v.id = p.verification_id RETURNING p.verification_id, p.rank, p.attempts, v.mode, p.plan";
+        "v.id = p.verification_id RETURNING p.verification_id, p.rank, p.attempts, v.mode, p.plan, p.lease";
     return adv_db_run(
         db, sql, ADV_VALUES(worker, ADV_INTEGER(lease_s), ADV_INTEGER(ADV_VERIFICATION_ATTEMPTS)), rows, err);
 }
@@ -81,6 +82,7 @@ adv_code adv_verification_take(struct adv_db *db, const char *worker, int lease_
         job->attempt = atoi(adv_rows_text(&rows, 0, 2));
         job->whole = strcmp(adv_rows_text(&rows, 0, 3), "whole") == 0;
         job->plan = strdup(adv_rows_text(&rows, 0, 4));
+        job->lease = atol(adv_rows_text(&rows, 0, 5));
         *taken = job->plan != NULL;
     }
     adv_rows_free(&rows);
@@ -88,8 +90,8 @@ adv_code adv_verification_take(struct adv_db *db, const char *worker, int lease_
 }
 
 /* The values $1 to $3 of HELD. */
-#define KEY(job) (job)->verification_id, ADV_INTEGER((job)->rank), ADV_INTEGER((job)->attempt)
-#define HELD     "verification_id = $1::uuid AND rank = $2::int AND attempts = $3::int AND state = 'running'"
+#define KEY(job) (job)->verification_id, ADV_INTEGER((job)->rank), ADV_INTEGER((job)->lease)
+#define HELD     "verification_id = $1::uuid AND rank = $2::int AND lease = $3::bigint AND state = 'running'"
 
 adv_code adv_verification_renew(struct adv_db *db, const struct adv_verification_job *job, int lease_s,
                                 const char *stage, bool *held, adv_err *err)

@@ -2,9 +2,9 @@
  * verifiers work off.
  *
  * A plan has the states queued, running, done, cancelled. Whoever takes a queued plan, or one whose lease has
- * run out, holds it by a lease that he renews; his number of the attempt tells him from a later holder, so
- * that a plan is done once. All functions wait for the database. Errors are those of adv_db_run besides the
- * named.
+ * run out, holds it by a lease that he renews; its number, which only grows, tells him from a later holder,
+ * so that a plan is done once and nobody has a say in it who has given it back. All functions wait for the
+ * database. Errors are those of adv_db_run besides the named.
  */
 #pragma once
 
@@ -67,7 +67,8 @@ ADV_MUST_CHECK adv_code adv_verification_find(struct adv_db *db, const char *pla
 
 struct adv_verification_job {
     char verification_id[ADV_UUID_BYTES];
-    int rank, attempt;
+    int rank, attempt; /* which of those that were not given back */
+    long lease;        /* its number */
     bool whole;
     char *plan; /* malloc'ed */
 };
@@ -83,6 +84,6 @@ ADV_MUST_CHECK adv_code adv_verification_renew(struct adv_db *db, const struct a
  * result of other releases than this program's ends the job alone: it is no answer to who asks these. */
 ADV_MUST_CHECK adv_code adv_verification_finish(struct adv_db *db, const struct adv_verification_job *job,
                                                 const char *result, bool *held, adv_err *err);
-/* Gives the job back unfinished: this verifier is leaving. */
+/* Gives the job back unfinished: this verifier is leaving. Nothing changes when another has it. */
 ADV_MUST_CHECK adv_code adv_verification_release(struct adv_db *db, const struct adv_verification_job *job,
                                                  adv_err *err);

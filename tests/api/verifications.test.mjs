@@ -201,6 +201,26 @@ test('a plan that was given back often has ended no verifier', async () => {
   await next.stop();
 });
 
+test('who has given a plan back has no say in it any more, though the next one makes the same attempt', async () => {
+  for (const [late, FAKE, lease] of [['report', 'fits:3', 60], ['heartbeat', 'fits:60', 3], ['give-back', 'fits:60', 60]]) {
+    const path = await ask(await storeNew());
+    const where = `verification_id = '${path.split('/').pop()}'`;
+    const worker = verifier({ FAKE, lease, log: late });
+    await until('it compiles', async () => compiles(late).length === 1 && (await get(path)).results[0].stage === 'compiling');
+    // its plan was given back in its name, and another has taken it, before it says its next word
+    worker.child.kill('SIGSTOP');
+    sql(name, `UPDATE verification_plans SET state = 'queued', attempts = attempts - 1, lease_until = NULL WHERE ${where};
+      UPDATE verification_plans SET state = 'running', attempts = attempts + 1, worker = 'other', lease_until = now() + interval '1 hour' WHERE ${where}`);
+    const row = () => sql(name, `SELECT state, stage, worker, attempts, lease_until, changes, verdict FROM verification_plans WHERE ${where}`);
+    const held = row();
+    worker.child.kill('SIGCONT');
+    if (late !== 'give-back') await until(`the ${late} comes`, () => /another/.test(worker.log()) || row() !== held);
+    assert.equal(await worker.stop(), 0);
+    assert.equal(row(), held, `a late ${late} changes nothing`);
+    assert.equal((await daemon.fetch(path, { method: 'DELETE' })).status, 204);
+  }
+});
+
 test('failed is no word on a plan: asked again, it is compiled again', async () => {
   const runId = await storeNew();
   const silent = verifier({ FAKE: 'silent' });

@@ -94,6 +94,8 @@ fill() { # DATABASE: rows of every table that is there
     ! has "$1" checks || sql "$1" "INSERT INTO checks (id, candidate_id, baseline_id, passed) VALUES (gen_random_uuid(), $run, $run, true)"
     ! has "$1" tokens || sql "$1" "INSERT INTO tokens (name, sha256, scopes, project) VALUES ('t', repeat('a', 64), 'read', 'p')"
     ! has "$1" verifications || sql "$1" "INSERT INTO verifications (id, run_id, mode) VALUES (gen_random_uuid(), $run, 'assign')"
+    ! has "$1" verification_plans || sql "$1" "INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, predicted, state, attempts, lease_until)
+        SELECT id, 1, repeat('a', 64), 'p', '{}', 'running', 2, now() FROM verifications"
     ! has "$1" sweeps || sql "$1" "INSERT INTO sweeps (id, kind, items_count) VALUES (gen_random_uuid(), 'estimate', 1)"
     ! has "$1" calibrations || sql "$1" "INSERT INTO calibrations (id, project, factors, fit) VALUES (gen_random_uuid(), 'p', '{}', '{}')"
 }
@@ -124,6 +126,7 @@ for file in sql/migrations/*.sql; do
 done
 
 holds 'a calibration of an earlier release is of no known engine' gives from_109 "SELECT count(*) FROM calibrations WHERE engine_version = '' AND catalog_hash = ''" 1
+holds 'a plan that a verifier of an earlier release has is held by no lease yet' gives from_111 "SELECT lease FROM verification_plans WHERE state = 'running'" 0
 
 # Words of an earlier release's verifier about programs that hold no step are taken back; others stay.
 fresh words
@@ -279,6 +282,7 @@ constraints|ALTER TABLE tokens DROP CONSTRAINT tokens_sha256_check
 constraints|DROP TRIGGER runs_immutable ON runs
 constraints|DROP TRIGGER verifications_of_runs_there ON verifications
 functions|DROP TRIGGER sweeps_take_key ON sweeps
+functions|DROP TRIGGER verification_plans_raise_lease ON verification_plans
 projects|ALTER POLICY by_project ON measurements USING (true)
 projects|ALTER TABLE calibrations DISABLE ROW LEVEL SECURITY
 roles|GRANT SELECT ON tokens TO tpu_advisor_project

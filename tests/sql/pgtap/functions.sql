@@ -34,6 +34,28 @@ SELECT results_eq('SELECT state, failed_count, ended_at IS NOT NULL FROM sweeps 
 SELECT results_eq('SELECT array_agg(event ORDER BY event) FROM sweep_items WHERE sweep_id = pg_temp.id(1) AND event IS NOT NULL', 'VALUES (ARRAY[1, 2]::bigint[])',
     'events are numbered without a gap');
 
+-- --- leases of verifications -----------------------------------------------------------------------------------
+SELECT pg_temp.add_run(81, 'alpha');
+INSERT INTO verifications (id, run_id, mode) SELECT pg_temp.id(82), pg_temp.id(81), 'assign';
+INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, predicted) SELECT pg_temp.id(82), 1, repeat('a', 64), 'p', '{}';
+CREATE FUNCTION pg_temp.lease_after(change text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    given bigint;
+BEGIN
+    EXECUTE 'UPDATE verification_plans SET ' || change || ' WHERE verification_id = pg_temp.id(82) RETURNING lease' INTO given;
+    RETURN given;
+END
+$$;
+SELECT is(pg_temp.lease_after(change), number::bigint, what) FROM (VALUES
+    (1, $$stage = ''$$, 0, 'what nobody has claimed has no lease'),
+    (2, $$state = 'running', lease_until = now(), attempts = attempts + 1$$, 1, 'a claim has one'),
+    (3, $$lease_until = now() + interval '1 minute', stage = 'compiling'$$, 1, 'which is renewed'),
+    (4, $$attempts = attempts + 1, lease_until = now()$$, 2, 'who takes it from one who has gone has another'),
+    (5, $$state = 'queued', lease_until = NULL, attempts = attempts - 1$$, 2, 'giving it back lowers no lease'),
+    (6, $$state = 'running', lease_until = now(), attempts = attempts + 1$$, 3, 'so that the next attempt of the same number has its own'),
+    (7, $$lease = 1$$, 3, 'no statement sets it'), (8, $$lease = 9, attempts = attempts + 1$$, 4, 'nor lets it leap')) v (n, change, number, what) ORDER BY n;
+DELETE FROM runs WHERE id = pg_temp.id(81);
+
 -- --- keys ------------------------------------------------------------------------------------------------------
 SELECT pg_temp.add_run(91, 'alpha');
 INSERT INTO idempotency_keys (principal, key, body_sha256, run_id) VALUES ('one', 'of a run', repeat('0', 64), pg_temp.id(91)), ('one', 'old', repeat('0', 64), pg_temp.id(91));

@@ -61,7 +61,7 @@ SELECT has_trigger('public', t, n, format('%s has %s', t, n)) FROM (VALUES
     ('runs', 'runs_deleted'), ('baselines', 'baselines_of_runs_there'), ('baselines', 'baselines_audited'),
     ('measurements', 'measurements_audited'), ('checks', 'checks_audited'), ('tokens', 'tokens_audited'),
     ('measurements', 'measurements_of_runs_there'), ('verifications', 'verifications_of_runs_there'),
-    ('sweeps', 'sweeps_take_key'), ('idempotency_keys', 'idempotency_keys_take_key'),
+    ('verification_plans', 'verification_plans_raise_lease'), ('sweeps', 'sweeps_take_key'), ('idempotency_keys', 'idempotency_keys_take_key'),
     ('sweeps', 'sweeps_audited'), ('calibrations', 'calibrations_audited'), ('calibration_history', 'calibration_history_audited'),
     ('audit', 'audit_immutable'), ('audit', 'audit_not_truncated')) v (t, n);
 

@@ -1,9 +1,18 @@
 // Views by the part after "#": "#/?…" the plan form, "#/kernels?…" the kernel form, "#/runs", "#/runs/ID", "#/compare?runs=a,b",
 // "#/accuracy", "#/sweeps", "#/sweeps/ID".
 
+// What no browser writes may be typed or cut off: then the text itself is the part.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function parseRoute(hash) {
   const [path, query = ''] = hash.replace(/^#/, '').split('?');
-  const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
+  const parts = path.split('/').filter(Boolean).map(decoded);
   if (parts[0] === 'runs') return parts[1] ? { view: 'run', id: parts[1] } : { view: 'runs', query };
   if (parts[0] === 'sweeps') return parts[1] ? { view: 'sweep', id: parts[1], query } : { view: 'sweeps', query };
   if (parts[0] === 'accuracy') return { view: 'accuracy', query };

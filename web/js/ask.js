@@ -19,22 +19,34 @@ function markStale(results) {
   results.prepend(h('p', { class: 'stale-note' }, 'The last request failed. What is below answers the one before it.'));
 }
 
+const CHANGED = 'The form has been changed since. What is below answers what was asked before.';
+
 function entriesProblem(errors) {
   const title = errors.length === 1 ? 'One entry needs a change' : `${errors.length} entries need a change`;
   return new Problem({ title, errors });
 }
 
-// build() gives {path, body, errors, locate, address?, send?}: send is post unless the request is another, address where the
-// answer can be found again; label() is the text of the submit button; show(body, answer) fills
+// build() gives {path, body, errors, locate, address?, state?, send?}: send is post unless the request is another, address where the
+// answer can be found again; label() is the text of the submit button; show(body, answer, state) fills
 // `results`; failed(problem), if given, comes after the errors are shown; prepare(signal) gives null, or a promise that the question waits for. The form has an .error-summary, and
 // a button.cancel if its request may take long. Returns {submit, relabel, fail}.
 export function connectAsk({ form, results, build, label, show, failed, prepare }) {
   const button = form.querySelector('button[type="submit"]');
   const cancel = form.querySelector('.cancel');
+  const changed = h('p', { class: 'stale-note' }, CHANGED);
   let running = null;
+  let answered = null; // the address of the answer on screen
+
+  // An answer beside a form that asks something else by now says so.
+  const noteChange = () => {
+    const isOther = answered !== null && build().address !== answered && !results.classList.contains('stale');
+    if (!isOther) changed.remove();
+    else if (!changed.isConnected) results.prepend(changed);
+  };
 
   const relabel = () => {
     button.textContent = running ? 'Working …' : label();
+    noteChange();
   };
 
   const setRunning = (controller) => {
@@ -77,7 +89,8 @@ export function connectAsk({ form, results, build, label, show, failed, prepare 
     if (running) return;
     clearErrors(form);
     if (!(await prepared())) return;
-    const { path, body, errors, locate, address = location.hash, send = post } = build();
+    const built = build();
+    const { path, body, errors, locate, address = location.hash, state, send = post } = built;
     if (errors.length) {
       fail(locate, entriesProblem(errors));
       return;
@@ -88,7 +101,8 @@ export function connectAsk({ form, results, build, label, show, failed, prepare 
     try {
       const answer = await send(path, body, controller.signal);
       results.classList.remove('stale');
-      await show(body, answer);
+      answered = built.address ?? null;
+      await show(body, answer, state);
       showWarnings(locate, answer.warnings ?? []);
       results.focus({ preventScroll: true });
       if (window.matchMedia('(max-width: 60rem)').matches) results.scrollIntoView({ block: 'start' });

@@ -26,7 +26,7 @@ const MODEL_TEXT = {
 
 let catalog = { models: [], chips: [], gpus: [], slices: [] };
 let ask = null;
-let answered = null; // the form's query of the answer on screen
+let answered = null; // the form's state that the answer on screen is of
 
 const form = () => byId('form');
 // Devices of all slices the form names, where the catalog knows the slice; several machines have no one number.
@@ -151,7 +151,7 @@ function keepAddress() {
 
 // The machine of a plan, which is not the form's one where several were compared.
 function clusterState(cluster) {
-  if (readState().mode !== 'machines' || !cluster) return {};
+  if (answered.mode !== 'machines' || !cluster) return {};
   const { chip, topology, slices, price_usd_per_chip_hour: price } = cluster;
   return { chip, topology, slices: String(slices ?? 1), price: String(price ?? '') };
 }
@@ -161,7 +161,7 @@ function planActions(plan) {
   const button = h('button', { type: 'button', class: 'small' }, 'Edit as my configuration');
   button.addEventListener('click', () => {
     writeState({
-      ...readState(),
+      ...answered,
       ...clusterState(plan.cluster),
       mode: 'estimate',
       config: configToLines(plan.config),
@@ -171,15 +171,16 @@ function planActions(plan) {
     byId('config').focus();
     announce('The settings are in the form; change them and estimate');
   });
-  const { body, errors } = buildRequest(readState());
+  const { body, errors } = buildRequest(answered);
   const sweep = errors.length ? null : h('a', { href: sweepAddress(plan, body), class: 'button small' }, 'Sweep around it');
   return [button, sweep].filter(Boolean);
 }
 
-// The settings of a plan with a change, and without keys and flags that are refused, estimated at once.
+// The settings of a plan with a change, and without keys and flags that are refused, estimated at once; of the job that was asked
+// for, whatever the form says by now.
 function repair(plan, change, drop) {
   writeState({
-    ...readState(),
+    ...answered,
     ...clusterState(plan.cluster),
     mode: 'estimate',
     ...changedSettings(plan, change, drop),
@@ -199,7 +200,7 @@ async function storeAnswer(path, request, view) {
 export async function openLink(query, ready) {
   const state = queryToState(query);
   writeState(state);
-  if (!viewOf(`?${query}`).plan || answered === stateToQuery(state)) return;
+  if (!viewOf(`?${query}`).plan || (answered && stateToQuery(answered) === stateToQuery(state))) return;
   await ready;
   if (stateToQuery(readState()) === stateToQuery(state)) ask.submit({ keep: true });
 }
@@ -238,11 +239,11 @@ export function connectForm() {
     results: byId('results'),
     build: () => {
       const state = readState();
-      return { ...buildRequest(state, devices(state)), address: hash(state), locate: locatorOf(state), send: sendWithPictures };
+      return { ...buildRequest(state, devices(state)), address: hash(state), state, locate: locatorOf(state), send: sendWithPictures };
     },
     label: () => SUBMIT_TEXT[readState().mode],
-    show: (body, answer) => {
-      answered = stateToQuery(readState());
+    show: (body, answer, state) => {
+      answered = state;
       showAnswer(byId('results'), body, answer, { actions: planActions, repair, store: storeAnswer });
     },
     failed: openWhatIsNeeded,

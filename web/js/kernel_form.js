@@ -20,6 +20,7 @@ const SUBMIT_TEXT = { tune: 'Find tiles', simulate: 'Simulate' };
 let kernels = [];
 const kept = new Map(); // what was typed into fields that the chosen kernel does not have
 let ask = null;
+let answered = null; // the form's state that the answer on screen is of
 
 const form = () => byId('k-form');
 const entryOf = (name) => kernels.find((entry) => entry.name === name);
@@ -127,14 +128,14 @@ function keepAddress() {
 // A tile of the answer into the form, to change and simulate.
 function editTile(tile) {
   const members = Object.entries(tile).map(([name, value]) => [`tile.${name}`, String(value)]);
-  writeKernelState({ task: 'simulate', ...Object.fromEntries(members) });
+  writeKernelState({ ...answered, task: 'simulate', ...Object.fromEntries(members) });
   keepAddress();
   byId('k-tile').querySelector('input')?.focus();
   announce('The tile is in the form; change it and simulate');
 }
 
 function useLimit(kib) {
-  writeKernelState({ limit_kib: String(kib) });
+  writeKernelState({ ...answered, limit_kib: String(kib) });
   ask.submit();
 }
 
@@ -167,10 +168,13 @@ export function connectKernels() {
     build: () => {
       const state = readState();
       const built = buildKernelRequest(state, entryOf(state.kernel));
-      return { ...built, address: hash(state), locate: fieldOfKernelPointer };
+      return { ...built, address: hash(state), state, locate: fieldOfKernelPointer };
     },
     label: () => SUBMIT_TEXT[readState().task],
-    show: (body, answer) => showKernelAnswer(byId('k-results'), body, answer, { editTile, useLimit }),
+    show: (body, answer, state) => {
+      answered = state;
+      return showKernelAnswer(byId('k-results'), body, answer, { editTile, useLimit });
+    },
   });
   openKernelLink('');
   form().addEventListener('input', (event) => {

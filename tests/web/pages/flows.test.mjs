@@ -126,6 +126,29 @@ for (const scheme of ['light', 'dark'])
     await page.getByText('What is below answers the one before it').waitFor({ state: 'detached' });
   });
 
+test('an answer beside a changed form says so, and what is done with its plans is done for the job that was asked', async () => {
+  const sent = [];
+  const page = await open({ 'POST /v1/estimate': (body) => sent.push(body) && estimate() }, { path: `${JOB}&plan=1` });
+  await page.waitForSelector('#ranked');
+  const note = page.getByText('The form has been changed since.');
+  assert.equal(await note.count(), 0);
+  await page.fill('#batch', '3');
+  await note.waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.fill('#batch', '1');
+  await note.waitFor({ state: 'detached' });
+  await page.fill('#model', 'deepseek3-671b');
+  await note.waitFor();
+  assert.match(await page.getByRole('link', { name: 'Sweep around it' }).getAttribute('href'), /model=llama3\.1-70b/);
+  await page.check('#plan-2');
+  assert.match(await page.getByRole('link', { name: 'Sweep around it' }).getAttribute('href'), /model=llama3\.1-70b/);
+  await page.getByRole('button', { name: 'Apply and estimate' }).click();
+  await page.getByRole('heading', { name: /^My configuration/ }).waitFor();
+  assert.equal(sent.find((body) => body.config.attention_out === 'device').model, 'llama3.1-70b');
+  assert.equal(await page.inputValue('#model'), 'llama3.1-70b');
+  assert.equal(await note.count(), 0);
+});
+
 test('a plan that does not fit looks like one and is repaired by a button', async () => {
   const sent = [];
   const short = {

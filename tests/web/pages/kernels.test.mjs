@@ -192,6 +192,17 @@ test('the next better limit goes into the form and is tried', async () => {
   assert.equal(await page.inputValue('#k-limit_kib'), '49152');
 });
 
+test('a limit is tried on the kernel that was asked for, whatever the form says by now', async () => {
+  const sent = [];
+  const page = await open({ 'POST /v1/kernels/tune': (body) => sent.push(body) && tuning() });
+  await find(page);
+  await page.selectOption('#k-kernel', 'gmm');
+  await page.getByText('The form has been changed since.').waitFor();
+  await page.getByRole('button', { name: 'Find tiles with 49,152 KiB' }).click();
+  await page.getByText('The form has been changed since.').waitFor({ state: 'detached' });
+  assert.deepEqual(sent.map((body) => [body.kernel, body.scoped_vmem_limit_kib ?? null]), [['splash_fwd', null], ['splash_fwd', 49152]]);
+});
+
 test('a tile goes into the form to be changed, and the address brings it back', async () => {
   const page = await open();
   await find(page);

@@ -145,8 +145,9 @@ export function useCatalog(loaded) {
   writeState(state);
 }
 
+// The address of an answer stays in the history: one goes back to it from another question.
 function keepAddress() {
-  history.replaceState(null, '', hash(readState()));
+  history[viewOf().plan ? 'pushState' : 'replaceState'](null, '', hash(readState()));
 }
 
 // The machine of a plan, which is not the form's one where several were compared.

@@ -149,6 +149,20 @@ test('an answer beside a changed form says so, and what is done with its plans i
   assert.equal(await note.count(), 0);
 });
 
+test('one goes back from an answer to the one before it', async () => {
+  const asked = [];
+  const page = await open({ 'POST /v1/advise': (body) => asked.push(body.workload.per_device_batch_size) && advice(2) }, { path: `${JOB}&plan=1` });
+  await page.waitForSelector('#ranked');
+  await page.fill('#batch', '24');
+  await page.click('#submit');
+  await page.waitForFunction(() => window.location.hash === '#/?model=llama3.1-70b&batch=24&plan=1');
+  await page.goBack();
+  await page.waitForFunction(() => window.location.hash === '#/?model=llama3.1-70b&plan=1');
+  assert.equal(await page.inputValue('#batch'), '1');
+  await page.locator('#results[aria-busy="false"] #ranked').waitFor();
+  assert.deepEqual(asked, [1, 24, 1]);
+});
+
 test('a plan that does not fit looks like one and is repaired by a button', async () => {
   const sent = [];
   const short = {

@@ -5,13 +5,27 @@ import { gib, percent, seconds, secondsLike, signedPercent, words } from './form
 const perToken = ({ estimate }) => estimate.step_time_s / (estimate.tokens_per_step || 1);
 const slowEnd = ({ estimate }) => (estimate.step_time_high_s ?? estimate.step_time_s) / (estimate.tokens_per_step || 1);
 
-// value(plan): the smaller the better.
+const memory = ({ estimate }) => estimate.hbm_bytes_per_device;
+
+// What plan numbers go by, and in which plans can be tied; text: how the value of a plan is told.
+const BY_SLOW_END = { value: slowEnd, name: 'slow end', least: 'the earliest', text: ({ estimate }) => seconds(estimate.step_time_high_s) };
+const BY_MEMORY = { value: memory, name: 'memory', least: 'the least', text: ({ estimate }) => gib(estimate.hbm_bytes_per_device) };
+const ruleOf = (search) => (search?.objective === 'hbm' ? BY_MEMORY : BY_SLOW_END);
+
+// The same in a sentence, up to what a tie is.
+export function advisedBy(search) {
+  return ruleOf(search) === BY_MEMORY
+    ? 'by the memory of a device, which was asked to be least; plans within '
+    : 'by the slow end of the 90 % interval, which one can count on; slow ends within ';
+}
+
+// value(plan): the smaller the better; end: which come first, in words.
 export const ORDERS = [
-  { id: 'time', title: 'predicted time per token', value: perToken },
-  { id: 'slow', title: 'slow end of the 90 % interval', value: slowEnd },
-  { id: 'hbm', title: 'HBM per device', value: ({ estimate }) => estimate.hbm_bytes_per_device },
-  { id: 'certain', title: 'certainty to fit', value: ({ estimate }) => -(estimate.fit_probability ?? 0) },
-  { id: 'advised', title: 'advised order (plan number)', value: ({ rank }) => rank },
+  { id: 'time', title: 'predicted time per token', end: 'least first', value: perToken },
+  { id: 'slow', title: 'slow end of the 90 % interval', end: 'least first', value: slowEnd },
+  { id: 'hbm', title: 'HBM per device', end: 'least first', value: memory },
+  { id: 'certain', title: 'certainty to fit', end: 'most first', value: ({ estimate }) => -(estimate.fit_probability ?? 0) },
+  { id: 'advised', title: 'advised order (plan number)', end: 'least first', value: ({ rank }) => rank },
 ];
 
 // The rule to begin with: what was asked for.
@@ -40,15 +54,15 @@ function least(plans, ...values) {
   return [...plans].sort((a, b) => values.reduce((all, value) => all || value(a) - value(b), 0))[0];
 }
 
-// Map of plan -> ["advised", "fastest", …].
+// Map of plan -> ["advised", "fastest", …]. Of plans alike in complexity the engine, which also counts settings, put the simpler first.
 export function marksOf(plans) {
   const marks = new Map(plans.map((plan) => [plan, []]));
   if (!plans.length) return marks;
   marks.get(plans.find((plan) => plan.rank === 1) ?? plans[0]).push('advised');
   if (plans.length < 2) return marks;
   marks.get(least(plans, perToken)).push('fastest');
-  marks.get(least(plans, complexity, perToken)).push('simplest');
-  marks.get(least(plans, (plan) => -(plan.estimate.fit_probability ?? 0), (plan) => plan.estimate.hbm_bytes_per_device)).push('safest');
+  marks.get(least(plans, complexity, ({ rank }) => rank)).push('simplest');
+  marks.get(least(plans, (plan) => -(plan.estimate.fit_probability ?? 0), memory)).push('safest');
   return marks;
 }
 
@@ -69,29 +83,29 @@ function reasons(plan, advised) {
     .map(([name, delta]) => `${words(name)} ${delta > 0 ? '+' : '−'}${secondsLike(Math.abs(delta), step).replace(' ', '\u00a0')}`);
 }
 
-function whyAdvised(advised, plans, tieFrac) {
-  const others = plans.filter((plan) => plan !== advised);
-  if (!others.length) return '';
-  const best = least(plans, slowEnd);
-  const end = seconds(advised.estimate.step_time_high_s);
-  if (best === advised) return `its slow end, ${end}, is the earliest of all`;
-  return `its slow end is within ${percent(tieFrac, 0)} of plan ${best.rank}’s, and it is simpler`;
+function whyAdvised(advised, plans, search) {
+  if (plans.length < 2) return '';
+  const { value, name, least: superlative, text } = ruleOf(search);
+  const best = least(plans, value);
+  if (!(value(best) < value(advised))) return `its ${name}, ${text(advised)}, is ${superlative} of all`;
+  return `its ${name} is within ${percent(search?.tie_frac, 0)} of plan ${best.rank}’s, and it is simpler`;
 }
 
 // One clause about a plan: why it is advised, or what it takes more or less than the advised one and where.
-export function clauseOf(plan, plans, tieFrac) {
+export function clauseOf(plan, plans, search) {
   const advised = plans.find((other) => other.rank === 1) ?? plans[0];
   if (!advised || !Number.isFinite(perToken(plan))) return '';
-  if (plan === advised) return whyAdvised(advised, plans, tieFrac);
+  if (plan === advised) return whyAdvised(advised, plans, search);
   const change = perToken(plan) / perToken(advised) - 1;
   const parts = reasons(plan, advised);
   const where = parts.length ? `: ${parts.join(', ')}` : '';
-  const end = slowEnd(plan) / slowEnd(advised) - 1;
+  const { value, name } = ruleOf(search);
+  const more = signedPercent(value(plan) / value(advised) - 1);
   const isTied = plan.tie_group && plan.tie_group === advised.tie_group;
   const tail = isTied
-    ? `; slow end ${signedPercent(end)}, a tie`
+    ? `; ${name} ${more}, a tie`
     : change < 0
-      ? `; but its slow end is ${signedPercent(end)}`
+      ? `; but its ${name} is ${more}`
       : '';
   const saved = advised.estimate.hbm_bytes_per_device - plan.estimate.hbm_bytes_per_device;
   const room = saved > 0.02 * advised.estimate.hbm_bytes_per_device ? `; ${gib(saved)} less memory` : '';

@@ -59,8 +59,8 @@ export function changeToMine(mine, estimate) {
   return change && `${change} per token vs mine`;
 }
 
-// plans: ranked ones, perhaps with the reader's own (rank "mine") last; order: an id of ORDERS; tieFrac of the search.
-export function rankedTable(plans, { prefix, baseline, onChoose, order, tieFrac }) {
+// plans: ranked ones, perhaps with the reader's own (rank "mine") last; order: an id of ORDERS; search: the answer's.
+export function rankedTable(plans, { prefix, baseline, onChoose, order, search }) {
   const ranked = plans.filter((plan) => plan.rank !== 'mine');
   const mine = plans.filter((plan) => plan.rank === 'mine');
   const scale = intervalScale(plans.map((plan) => plan.estimate));
@@ -75,7 +75,7 @@ export function rankedTable(plans, { prefix, baseline, onChoose, order, tieFrac 
       cells: cellsOf(plan, {
         change: baseline && !isMine ? changeToMine(baseline.estimate, plan.estimate) : '',
         scale,
-        clause: isMine ? '' : clauseOf(plan, ranked, tieFrac),
+        clause: isMine ? '' : clauseOf(plan, ranked, search),
       }),
       class: isMine ? 'mine' : null,
       item: plan,

@@ -11,7 +11,7 @@ import { term } from './glossary.js';
 import { inline } from './inline.js';
 import { machinesPanel, planOfMachine, trainingNote } from './machines.js';
 import { verdict } from './memory_bar.js';
-import { ORDERS, firstOrder } from './order.js';
+import { ORDERS, advisedBy, firstOrder } from './order.js';
 import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshText, rematText } from './plan_text.js';
 import { rankedTable } from './ranked_table.js';
 import { runNote } from './run_note.js';
@@ -69,16 +69,21 @@ function orderBar({ search, chosen, prefix, onOrder }) {
     { id, class: 'small-select' },
     ORDERS.map((order) => h('option', { value: order.id, selected: order.id === chosen }, order.title)),
   );
-  select.addEventListener('change', () => onOrder(select.value));
+  const end = h('span', { class: 'soft' });
+  const sayEnd = () => end.replaceChildren(` ${ORDERS.find((order) => order.id === select.value).end}`);
+  select.addEventListener('change', () => {
+    sayEnd();
+    onOrder(select.value);
+  });
+  sayEnd();
   return h(
     'div',
     { class: 'order' },
-    h('p', null, h('label', { for: id }, 'Ordered by '), select, h('span', { class: 'soft' }, ' least first')),
+    h('p', null, h('label', { for: id }, 'Ordered by '), select, end),
     h(
       'p',
       { class: 'soft' },
-      'Plan numbers are the advised order: by the slow end of the 90 % interval, which one can count on; slow ends within ',
-      `${percent(search?.tie_frac)} are a `,
+      `Plan numbers are the advised order: ${advisedBy(search)}${percent(search?.tie_frac)} are a `,
       term('tie', 'tie'),
       ', of which the simpler comes first.',
     ),
@@ -106,8 +111,7 @@ function plansTable({ answer, plans, prefix, baseline, onChoose }) {
   const objective = answer.search?.objective;
   const draw = (order) => {
     const chosen = place.querySelector(`input[name="${name}"]:checked`)?.value;
-    const tieFrac = answer.search?.tie_frac;
-    place.replaceChildren(rankedTable(plans, { prefix, baseline, onChoose, order, tieFrac }));
+    place.replaceChildren(rankedTable(plans, { prefix, baseline, onChoose, order, search: answer.search }));
     if (chosen) checkChoice(place, name, chosen);
   };
   draw(firstOrder(objective));

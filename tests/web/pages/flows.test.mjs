@@ -72,7 +72,9 @@ test('plans are in the order of the rule that is shown, and another rule can be 
   await page.selectOption('#plan-order', 'slow');
   assert.equal(await numbers(), '1,2,3');
   assert.equal(await page.locator('#plan-1').isChecked(), true, 'the choice stays');
+  assert.match(await text(page, '.order'), /least first/);
   await page.selectOption('#plan-order', 'certain');
+  assert.match(await text(page, '.order'), /most first/);
   assert.match(await numbers(), /^3,2/);
 });
 

@@ -17,7 +17,7 @@ import {
 } from '../../../web/js/format.js';
 import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
 import { batchText, jobSize, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
-import { complexity } from '../../../web/js/order.js';
+import { ORDERS, advisedBy, clauseOf, complexity, marksOf, ordered } from '../../../web/js/order.js';
 import { parseRoute } from '../../../web/js/router.js';
 import { changeToMine } from '../../../web/js/ranked_table.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
@@ -136,6 +136,7 @@ test('addresses lead to their views', () => {
   assert.deepEqual(parseRoute('#/runs/a%2Fb'), { view: 'run', id: 'a/b' });
   assert.deepEqual(parseRoute('#/compare?runs=a,b'), { view: 'compare', runs: ['a', 'b'] });
   assert.equal(parseRoute('').view, 'plan');
+  assert.deepEqual(parseRoute('#/runs/%E0%A4%A'), { view: 'run', id: '%E0%A4%A' }, 'an address that was cut off');
 });
 
 test('a problem says each thing once, with the time to wait', () => {
@@ -270,4 +271,31 @@ test('a plan is as complex as its mesh, its accumulation and what it keeps on th
   assert.equal(complexity(plan({ fsdp: 8, tensor: 2, tensor_sequence: 2 }, 0)), 5, 'tensor axes twice');
   assert.equal(complexity(plan({ fsdp: 8 }, 0, { gradient_accumulation_steps: 2 })), 2);
   assert.equal(complexity(plan({ fsdp: 8 }, 1e9)), 2);
+});
+
+test('what plans are told to be ordered by is what they are ordered by', () => {
+  const plan = (rank, time, gibs, fit_probability = 1) => ({
+    rank,
+    tie_group: 1,
+    config: {},
+    estimate: { step_time_s: time, step_time_high_s: time * 1.1, tokens_per_step: 1, hbm_bytes_per_device: gibs * GIB, fit_probability, mesh: [{ axis: 'fsdp', size: 8 }] },
+  });
+  const plans = [plan(1, 20, 8.9, 0.98), plan(2, 60, 8.8), plan(3, 10, 9, 0.99)];
+  const hbm = { objective: 'hbm', tie_frac: 0.02 };
+  assert.match(advisedBy(hbm), /memory of a device/);
+  assert.equal(clauseOf(plans[0], plans, hbm), 'its memory is within 2 % of plan 2’s, and it is simpler');
+  assert.equal(clauseOf(plans[1], plans, hbm), '+200.0 % a token against plan 1; memory -1.1 %, a tie');
+  assert.equal(clauseOf(plans[1], plans.slice(1), hbm), 'its memory, 8.8 GiB, is the least of all');
+  const time = { objective: 'step_time', tie_frac: 0.02 };
+  assert.match(advisedBy(time), /slow end/);
+  assert.match(clauseOf(plans[2], plans, time), /slow end -50\.0 %, a tie$/);
+  assert.equal(ORDERS.find(({ id }) => id === 'certain').end, 'most first');
+  assert.deepEqual(ordered(plans, 'certain').map(({ rank }) => rank), [2, 3, 1]);
+});
+
+test('the simplest of plans alike in mesh is the one that the engine puts first for that', () => {
+  const plan = (rank, time) => ({ rank, config: {}, estimate: { step_time_s: time, tokens_per_step: 1, mesh: [{ axis: 'fsdp', size: 8 }] } });
+  const [first, faster] = [plan(1, 2), plan(2, 1)];
+  const marks = marksOf([first, faster]);
+  assert.ok(marks.get(first).includes('simplest') && !marks.get(faster).includes('simplest'));
 });

@@ -17,3 +17,4 @@ import './memory_bar.js';
 import './plan_text.js';
 import './runs_filter.js';
 import './suggestions.js';
+import './typed_number.js';

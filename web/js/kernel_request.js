@@ -2,6 +2,7 @@
 // Shape and tile fields are named "shape.NAME" and "tile.NAME"; which there are, the catalog's entry of the kernel says.
 
 import { parseConfig } from './config_text.js';
+import { typedNumber } from './typed_number.js';
 
 export const KERNEL_DEFAULTS = Object.freeze({
   task: 'tune',
@@ -51,7 +52,7 @@ export function fieldOfKernelPointer(pointer) {
 }
 
 function numberOf(text, pointer, what, errors) {
-  const value = Number(text.replaceAll(/[ _,]/g, ''));
+  const value = typedNumber(text);
   if (!Number.isFinite(value)) errors.push({ pointer, detail: `${what}: “${text}” is not a number.` });
   return value;
 }

@@ -2,6 +2,7 @@
 
 import { configToLines, parseConfig, parseFlags } from './config_text.js';
 import { clustersOf, machineField, machinesOf, parseMachines } from './machines_text.js';
+import { typedNumber } from './typed_number.js';
 
 export const DEFAULTS = Object.freeze({
   mode: 'advise',
@@ -81,8 +82,8 @@ export function fieldOfPointer(pointer, state) {
 }
 
 function number(text, pointer, what, errors) {
-  const value = Number(text.trim().replaceAll(/[ _,]/g, ''));
-  if (text.trim() === '' || !Number.isFinite(value)) {
+  const value = typedNumber(text);
+  if (!Number.isFinite(value)) {
     errors.push({
       pointer,
       detail: text.trim() === '' ? `${what} is missing.` : `${what}: “${text.trim()}” is not a number.`,
@@ -157,9 +158,9 @@ function storing(state) {
 // devices: of all slices together, null where unknown. {key: value} of what is taken.
 export function inheritedOf(state, config, devices) {
   const taken = {};
-  const seq = Number(state.seq_len.replaceAll(/[ _,]/g, ''));
+  const seq = typedNumber(state.seq_len);
   if (!('max_target_length' in config) && seq > 0) taken.max_target_length = seq;
-  const batch = Number(state.batch.replaceAll(/[ _,]/g, ''));
+  const batch = typedNumber(state.batch);
   if ('per_device_batch_size' in config || !(batch > 0)) return taken;
   const length = Number(config.max_target_length ?? seq);
   const perDevice = {

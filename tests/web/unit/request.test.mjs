@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { queryToState, stateToQuery } from '../../../web/js/permalink.js';
 import { parseMachines, writeMachines } from '../../../web/js/machines_text.js';
+import { typedNumber } from '../../../web/js/typed_number.js';
 import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf, stateOfRequest } from '../../../web/js/request.js';
 
 const job = { ...DEFAULTS, model: 'llama3.1-70b', chip: 'tpu7x', topology: '4x4x4' };
@@ -126,6 +127,12 @@ test('a stored request opens in the form and would be sent again unchanged', () 
     const { body } = buildRequest(state);
     assert.deepEqual(buildRequest(stateOfRequest(body)).body, body);
   }
+});
+
+test('a comma parts thousands, and nothing else', () => {
+  assert.deepEqual(['8,192', '1 000_000', '1,234,567.5', '0.98', '1e6'].map(typedNumber), [8192, 1e6, 1234567.5, 0.98, 1e6]);
+  for (const text of ['2,5', '1,00', '12,3456', '1,5T', '']) assert.ok(Number.isNaN(typedNumber(text)), text);
+  assert.deepEqual(buildRequest({ ...job, price: '2,70' }).errors, [{ pointer: '/cluster/price_usd_per_chip_hour', detail: 'Price: “2,70” is not a number.' }]);
 });
 
 test('machines are kept as text that survives a link, and each sends what it needs', () => {

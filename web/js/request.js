@@ -163,10 +163,11 @@ export function inheritedOf(state, config, devices) {
   const batch = typedNumber(state.batch);
   if ('per_device_batch_size' in config || !(batch > 0)) return taken;
   const length = Number(config.max_target_length ?? seq);
+  const passes = devices * (config.gradient_accumulation_steps > 1 ? config.gradient_accumulation_steps : 1);
   const perDevice = {
     per_device_batch_size: batch,
-    global_batch_sequences: devices ? batch / devices : null,
-    tokens_per_step: devices && length > 0 ? batch / length / devices : null,
+    global_batch_sequences: devices ? batch / passes : null,
+    tokens_per_step: devices && length > 0 ? batch / length / passes : null,
   }[state.batch_kind];
   if (perDevice) taken.per_device_batch_size = perDevice;
   return taken;

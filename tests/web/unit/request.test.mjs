@@ -71,6 +71,9 @@ test('what pasted settings leave open comes from the form, a batch of all device
   assert.deepEqual(of(tokens, { max_target_length: 4096 }), { per_device_batch_size: 3 });
   assert.deepEqual(of({ batch_kind: 'global_batch_sequences', batch: '64' }, {}, null), { max_target_length: 8192 });
   assert.deepEqual(of({}, { max_target_length: 1, per_device_batch_size: 1 }), {});
+  const four = { gradient_accumulation_steps: 4 };
+  assert.equal(of({ batch_kind: 'global_batch_sequences', batch: '1,024' }, four).per_device_batch_size, 2, 'the same work in four passes');
+  assert.equal(of(tokens, { max_target_length: 4096, ...four }).per_device_batch_size, 0.75);
 });
 
 test('unknown pins are refused, unknown keys of a baseline only warned about', () => {

@@ -43,6 +43,7 @@ const FIELD_OF_POINTER = [
   ['/workload/seq_len', 'seq_len'],
   ['/workload/quantization', 'quantization'],
   ['/workload/token_budget', 'token_budget'],
+  ['/workload/total_tokens', 'token_budget'],
   ['/workload/global_batch_sequences', 'batch'],
   ['/workload/per_device_batch_size', 'batch'],
   ['/workload/tokens_per_step', 'batch'],
@@ -245,6 +246,9 @@ export function changedSettings(plan, change, { keys = [], flags = [] } = {}) {
   return { config: configToLines(Object.fromEntries(kept)), xla_flags: (plan.xla_flags ?? []).filter(isKept).join('\n') };
 }
 
+// The tokens of the whole training, which have an older name, too.
+export const trainingTokens = ({ workload }) => workload?.total_tokens ?? workload?.token_budget;
+
 // A stored request back into the form, as far as the form has fields for it.
 export function stateOfRequest(request) {
   const state = { ...DEFAULTS, mode: request.workload ? 'advise' : 'estimate' };
@@ -259,14 +263,16 @@ export function stateOfRequest(request) {
   state.topology = cluster.topology ?? cluster.accelerator ?? '';
   state.slices = String(cluster.slices ?? 1);
   state.price = String(cluster.price_usd_per_chip_hour ?? '');
-  const workload = request.workload ?? {};
+  // Of an estimate its own settings count; what they leave to MaxText is not filled in by the form.
+  const { max_target_length: seq_len = '', per_device_batch_size = '' } = request.config ?? {};
+  const workload = request.workload ?? { seq_len, per_device_batch_size };
   state.seq_len = String(workload.seq_len ?? DEFAULTS.seq_len);
   state.batch_kind =
     ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step'].find((kind) => kind in workload) ??
     DEFAULTS.batch_kind;
   state.batch = String(workload[state.batch_kind] ?? DEFAULTS.batch);
   state.quantization = workload.quantization ?? '';
-  state.token_budget = String(workload.token_budget ?? '');
+  state.token_budget = String(trainingTokens(request) ?? '');
   state.sensitivities = request.workload && !request.search?.sensitivities ? '' : 'true';
   state.objective = request.search?.objective ?? DEFAULTS.objective;
   state.top_k = String(request.search?.top_k ?? DEFAULTS.top_k);

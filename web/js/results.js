@@ -14,6 +14,7 @@ import { verdict } from './memory_bar.js';
 import { ORDERS, advisedBy, firstOrder } from './order.js';
 import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshText, rematText } from './plan_text.js';
 import { rankedTable } from './ranked_table.js';
+import { trainingTokens } from './request.js';
 import { runNote } from './run_note.js';
 import { searchStats } from './search_stats.js';
 import { picturePanel } from './pictures/panel.js';
@@ -135,7 +136,7 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
     ),
     none && answer.search?.empty_why ? h('p', null, inline(answer.search.empty_why)) : null,
     plans.length ? plansTable({ answer, plans, prefix, baseline, onChoose }) : null,
-    trainingNote(answer.platforms, request.workload?.token_budget),
+    trainingNote(answer.platforms, trainingTokens(request)),
     nearMisses(answer.near_misses, none),
     searchStats(answer.search, Boolean(baseline)),
     h('p', { class: 'soft' }, jobSize(answer)),
@@ -188,7 +189,7 @@ function showAdvice(place, request, answer, tools) {
     machines
       ? machinesPanel({
           platforms: machines,
-          budget: request.workload?.token_budget,
+          budget: trainingTokens(request),
           objective: request.search?.objective,
           name,
           title: jobTitle(request),

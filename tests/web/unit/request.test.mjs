@@ -132,6 +132,16 @@ test('a stored request opens in the form and would be sent again unchanged', () 
   }
 });
 
+test('a stored estimate opens without settings that it had not, and a training with its tokens by either name', () => {
+  const request = { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 }, config: { remat_policy: 'full', max_target_length: 4096 } };
+  const state = stateOfRequest(request);
+  assert.deepEqual(buildRequest(state, 128).body, request);
+  assert.equal(state.seq_len, '4096');
+  const training = { ...request, workload: { seq_len: 4096, per_device_batch_size: 1, total_tokens: 1e12 } };
+  assert.equal(stateOfRequest(training).token_budget, String(1e12));
+  assert.equal(fieldOfPointer('/workload/total_tokens', job).field, 'token_budget');
+});
+
 test('a comma parts thousands, and nothing else', () => {
   assert.deepEqual(['8,192', '1 000_000', '1,234,567.5', '0.98', '1e6'].map(typedNumber), [8192, 1e6, 1234567.5, 0.98, 1e6]);
   for (const text of ['2,5', '1,00', '12,3456', '1,5T', '']) assert.ok(Number.isNaN(typedNumber(text)), text);

@@ -6,6 +6,7 @@ import { announce, h, table } from './dom.js';
 import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { dateTime, percent, plural, seconds, signedPercent } from './format.js';
+import { inline, sentenceOf } from './inline.js';
 
 const pathOf = (row, change) => `/v1/calibrations/${encodeURIComponent(row.calibration_id)}${change ? `/${change}` : ''}`;
 
@@ -57,27 +58,37 @@ function effect(row) {
   return box;
 }
 
+// Another catalog is another engine, too: its predictions are others.
+function fittedBy({ fitted_by: by }) {
+  return by ? `engine ${by.version} (catalog ${by.catalog_hash})` : 'an engine of an earlier release';
+}
+
 // What of it should be known before it is trusted.
 function remarks(row) {
   return [
-    row.outdated ? h('span', { class: 'second' }, 'Fitted by another engine than this one: fit the project again.') : null,
+    row.outdated
+      ? h('span', { class: 'second' }, `Fitted by ${fittedBy(row)}, which is not this one: what it corrects may be corrected by now. Fit the project again, and activate that.`)
+      : null,
+    row.refusal ? h('span', { class: 'second' }, 'It cannot be put in force: ', inline(sentenceOf(row.refusal))) : null,
     row.left_out_count ? h('span', { class: 'second' }, `${plural(row.left_out_count, 'measurement', 'measurements')} left out: the engine does not price the plan.`) : null,
   ];
 }
 
 function changeButton(row, redraw) {
+  if (row.refusal && !row.active) return '–';
   const change = row.active ? 'revert' : 'activate';
   const button = h('button', { type: 'button', class: 'small' }, row.active ? 'Revert' : 'Activate');
+  const said = h('div');
   button.addEventListener('click', async () => {
     try {
       await post(pathOf(row, change)); // it takes no body
       announce(row.active ? 'It is no longer in force' : 'It is in force');
       await redraw();
     } catch (error) {
-      button.after(failure(error));
+      said.replaceChildren(failure(error));
     }
   });
-  return button;
+  return [button, said];
 }
 
 function list(calibrations, redraw) {
@@ -88,7 +99,10 @@ function list(calibrations, redraw) {
     calibrations.map((row) => [
       [row.project, h('span', { class: 'second' }, dateTime(row.created_at))],
       [factors(row), remarks(row), effect(row)],
-      row.active ? h('span', { class: 'verdict verdict-fits' }, 'in force') : 'no',
+      [
+        row.active ? h('span', { class: 'verdict verdict-fits' }, 'in force') : 'no',
+        row.outdated ? [' ', h('span', { class: 'verdict verdict-tight' }, 'outdated')] : null,
+      ],
       changeButton(row, redraw),
     ]),
   );

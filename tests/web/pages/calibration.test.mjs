@@ -1,0 +1,66 @@
+// Calibrations on the page of accuracy, against the stand-in daemon: those of another engine, and those that are refused.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { axe } from '../browser.mjs';
+import { pages } from '../pages_setup.mjs';
+
+const { open } = pages({ path: '/#/accuracy' });
+const NONE = { judged_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, bias_frac: null, interval_coverage_frac: null, groups: [], rows: [], memory: { rows: [] }, next_cursor: null };
+const FIT = { measurements_count: 4, weight_frac: 0.6, correction_frac: 0.06, mean_abs_error_published_frac: 0.09, mean_abs_error_calibrated_frac: 0.03 };
+
+const calibration = (number, extra) => ({
+  calibration_id: `0193a000-0000-7000-8000-00000000000${number}`,
+  project: `project-${number}`,
+  created_at: '2026-11-21T05:00:00Z',
+  active: false,
+  refusal: null,
+  fitted_by: { version: '1.0.0', catalog_hash: '00aa' },
+  outdated: false,
+  left_out_count: 0,
+  chips: [{ chip: 'v6e', step_time: FIT, hbm: { measurements_count: 0 } }],
+  ...extra,
+});
+
+const withList = (calibrations, more) => ({
+  'GET /v1/accuracy': () => NONE,
+  'GET /v1/calibrations': () => ({ calibrations }),
+  ...more,
+});
+
+for (const [scheme, width] of [
+  ['light', 1280],
+  ['dark', 375],
+])
+  test(`a calibration of another engine says so, which, and what to do; in force or not: ${scheme}, ${width} px`, async () => {
+    const list = [
+      calibration(1, { active: true, outdated: true, fitted_by: { version: '0.9.0+0123', catalog_hash: 'beef' } }),
+      calibration(2, { outdated: true, fitted_by: null }),
+      calibration(3),
+    ];
+    const page = await open(withList(list), { scheme, width });
+    const row = (number) => page.getByRole('row', { name: new RegExp(`^project-${number}`) });
+    await row(3).waitFor();
+    assert.match(await row(1).innerText(), /Fitted by engine 0\.9\.0\+0123 \(catalog beef\), which is not this one[^.]*\. Fit the project again, and activate that\.[\s\S]*in force\s+outdated\s+Revert/);
+    assert.match(await row(2).innerText(), /Fitted by an engine of an earlier release, which is not this one[\s\S]*no\s+outdated\s+Activate/);
+    assert.doesNotMatch(await row(3).innerText(), /Fitted by|outdated/);
+    assert.deepEqual(await axe(page), []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'the page is no wider than the screen');
+  });
+
+test('a calibration that is refused says why, and is not offered', async () => {
+  const refusal = 'it multiplies the step time of v6e by 12, where 0.2 to 5 is plausible: 84 seconds were measured, 7 predicted';
+  const page = await open(withList([calibration(1, { refusal })]));
+  const row = page.getByRole('row', { name: /^project-1/ });
+  await row.waitFor();
+  assert.match(await row.innerText(), /It cannot be put in force: it multiplies the step time of v6e by 12[^]*7 predicted\./);
+  assert.equal(await row.getByRole('button', { name: 'Activate' }).count(), 0);
+});
+
+test('a failure to activate is said once, however often it is tried', async () => {
+  const list = [calibration(1)];
+  const page = await open(withList(list, { [`POST /v1/calibrations/${list[0].calibration_id}/activate`]: () => ({ status: 503, title: 'The database cannot be reached' }) }));
+  for (let i = 0; i < 2; i += 1) await Promise.all([page.waitForResponse(/activate$/), page.getByRole('button', { name: 'Activate' }).click()]);
+  await page.getByRole('alert').waitFor();
+  assert.equal(await page.getByRole('alert').count(), 1);
+});

@@ -144,11 +144,12 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
   );
 }
 
-// The job that a plan is estimated again for: the model as it was given, and its machine.
-function jobOf(request, cluster) {
-  if (request.cluster || !cluster) return { model: request.model, cluster: request.cluster ?? cluster };
+// The job that a plan is estimated again for: the model as it was given, its machine, and what else its numbers depend on.
+function jobOf({ model, cluster: asked, project, software }, cluster) {
+  const rest = { ...(project ? { project } : {}), ...(software ? { software } : {}) };
+  if (asked || !cluster) return { model, cluster: asked ?? cluster, ...rest };
   const { chip, topology, slices, price_usd_per_chip_hour: price } = cluster;
-  return { model: request.model, cluster: { chip, topology, slices, ...(price ? { price_usd_per_chip_hour: price } : {}) } };
+  return { model, cluster: { chip, topology, slices, ...(price ? { price_usd_per_chip_hour: price } : {}) }, ...rest };
 }
 
 // All plans in one picture; a click on one is a click in the table.

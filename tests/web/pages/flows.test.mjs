@@ -151,6 +151,14 @@ test('an answer beside a changed form says so, and what is done with its plans i
   assert.equal(await note.count(), 0);
 });
 
+test('the pictures of a plan are of its project and its releases', async () => {
+  const sent = [];
+  const page = await open({ 'POST /v1/estimate': (body) => sent.push(body) && estimate() }, { path: `${JOB}&project=alpha&plan=1&tab=memory` });
+  await page.waitForSelector('#plan-panel-memory.current');
+  await page.locator('.picture-place-memory[aria-busy="false"]').waitFor();
+  assert.ok(sent.length >= 2 && sent.every((body) => body.project === 'alpha'), JSON.stringify(sent.map((body) => body.project)));
+});
+
 test('one goes back from an answer to the one before it', async () => {
   const asked = [];
   const page = await open({ 'POST /v1/advise': (body) => asked.push(body.workload.per_device_batch_size) && advice(2) }, { path: `${JOB}&plan=1` });

@@ -6,10 +6,9 @@ const known = new WeakMap();
 
 export const INCLUDE = ['timeline', 'roofline', 'links', 'scaling'];
 
-// An estimate request for the plan. plan.job: {model, cluster}.
+// An estimate request for the plan. plan.job: {model, cluster, project?, software?}; a project may have a calibration in force.
 export function requestOf(plan, changes = {}) {
-  const { model, cluster } = plan.job;
-  return { model, cluster, config: plan.config, xla_flags: plan.xla_flags ?? [], ...changes };
+  return { ...plan.job, config: plan.config, xla_flags: plan.xla_flags ?? [], ...changes };
 }
 
 // One request for all pictures of a plan.

@@ -31,7 +31,7 @@ import { tabs } from './tabs.js';
 import { timeBar, timeStrip } from './time_bar.js';
 
 // A plan that does not fit has no throughput: what it would have is said small.
-function figures(estimate) {
+function figures(estimate, price) {
   const fits = estimate.fit_verdict !== 'does_not_fit';
   const rate = (name, label, value, second) =>
     fits ? fact(term(name, label), value, second) : fact(term(name, label), '–', `${value} if it fitted`);
@@ -58,7 +58,7 @@ function figures(estimate) {
       : fact(
           term('cost', 'Cost'),
           `${usd(estimate.usd_per_billion_tokens)} per billion tokens`,
-          `${usd(estimate.usd_per_step)} per step`,
+          `${usd(estimate.usd_per_step)} per step${Number.isFinite(price) ? `, at ${usd(price)} per chip and hour` : ''}`,
         ),
   );
 }
@@ -250,7 +250,8 @@ export const PLAN_TABS = [
     id: 'overview',
     title: 'Overview',
     parts: [
-      ({ estimate }) => h('section', { class: 'panel' }, h('h3', { class: 'visually-hidden' }, 'Figures'), figures(estimate), timeStrip(estimate)),
+      ({ estimate, cluster }) =>
+        h('section', { class: 'panel' }, h('h3', { class: 'visually-hidden' }, 'Figures'), figures(estimate, cluster?.price_usd_per_chip_hour), timeStrip(estimate)),
       ({ estimate }) => findingsPanel('Warnings', estimate.warnings, 'warning'),
       (plan, { onRepair }) =>
         columns(whyPanel(plan.why, plan.estimate), findingsPanel('Advice', plan.estimate.advice, 'info', onRepair)),

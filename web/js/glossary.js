@@ -83,7 +83,7 @@ export const TERMS = {
     'search.tie_frac of this answer',
   ],
   global_batch: ['Sequences of one step on all devices.', 'per-device batch · devices · accumulation', MAXTEXT],
-  cost: ['Dollars at the price given for a chip and hour.', 'chips · price · step time / 3600', 'the price in the form'],
+  cost: ['Dollars at a price for a chip and hour.', 'chips · price · step time / 3600', 'the price in the form; without one the catalog’s, on demand in one region'],
 };
 
 const RESOURCES = new Set(['mxu', 'vpu', 'hbm', 'ici', 'dcn', 'pcie', 'latency']);

@@ -159,6 +159,12 @@ test('the pictures of a plan are of its project and its releases', async () => {
   assert.ok(sent.length >= 2 && sent.every((body) => body.project === 'alpha'), JSON.stringify(sent.map((body) => body.project)));
 });
 
+test('dollars say at which price they are', async () => {
+  const priced = (plan) => ({ ...plan, usd_per_step: 3.5, usd_per_billion_tokens: 209.04, cluster: { ...plan.cluster, price_usd_per_chip_hour: 2.7 } });
+  const page = await open({ 'POST /v1/estimate': () => priced(estimate()) }, { path: `${JOB}&mode=estimate&config=remat_policy%3Dfull&plan=mine` });
+  await page.getByText('$3.50 per step, at $2.70 per chip and hour').waitFor();
+});
+
 test('one goes back from an answer to the one before it', async () => {
   const asked = [];
   const page = await open({ 'POST /v1/advise': (body) => asked.push(body.workload.per_device_batch_size) && advice(2) }, { path: `${JOB}&plan=1` });

@@ -173,7 +173,8 @@ function planActions(plan) {
     announce('The settings are in the form; change them and estimate');
   });
   const { body, errors } = buildRequest(answered);
-  const sweep = errors.length ? null : h('a', { href: sweepAddress(plan, body), class: 'button small' }, 'Sweep around it');
+  const address = errors.length ? null : sweepAddress(plan, body);
+  const sweep = address ? h('a', { href: address, class: 'button small' }, 'Sweep around it') : null;
   return [button, sweep].filter(Boolean);
 }
 

@@ -9,6 +9,7 @@ import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { count, dateTime, gib, plural, seconds, words } from './format.js';
 import { verdict } from './memory_bar.js';
+import { typedNumber } from './typed_number.js';
 
 const EVERY_MS = 1000;
 const PAGE = 200; // items of one request
@@ -17,6 +18,7 @@ const EXAMPLE = {
   model: 'llama3.1-8b',
   chip: 'v6e',
   topology: '4x4',
+  slices: '1',
   config: 'max_target_length=8192',
   x: 'per_device_batch_size=1, 2, 4, 8',
   y: 'remat_policy=full, minimal, save_qkv_proj',
@@ -186,10 +188,13 @@ export async function showSweep(place, id, query) {
 const POINTERS = [
   [/^\/grid\/base\/model/, 'sweep-model'],
   [/^\/grid\/base\/cluster\/topology/, 'sweep-topology'],
+  [/^\/grid\/base\/cluster\/slices/, 'sweep-slices'],
+  [/^\/grid\/base\/project/, 'sweep-project'],
   [/^\/grid\/base\/cluster/, 'sweep-chip'],
   [/^\/grid\/base/, 'sweep-config'],
   [/^\/requests?(\/\d+)?\/model/, 'sweep-model'],
   [/^\/requests?(\/\d+)?\/cluster\/topology/, 'sweep-topology'],
+  [/^\/requests?(\/\d+)?\/cluster\/slices/, 'sweep-slices'],
   [/^\/requests?(\/\d+)?\/cluster/, 'sweep-chip'],
   [/^\/y/, 'sweep-y'],
   [/^\/x/, 'sweep-x'],
@@ -218,7 +223,7 @@ function sweepForm(asked) {
     'form',
     { class: 'measure', novalidate: true, 'aria-label': 'Start a sweep' },
     errorSummary('sweep-problem'),
-    h('div', { class: 'filters' }, field('model', 'Model'), field('chip', 'Chip'), field('topology', 'Slice topology'), field('label', 'Label')),
+    h('div', { class: 'filters' }, field('model', 'Model'), field('chip', 'Chip'), field('topology', 'Slice topology'), field('slices', 'Slices'), field('project', 'Project'), field('label', 'Label')),
     h('div', { class: 'field' }, h('label', { for: 'sweep-config' }, 'MaxText configuration that all share'), config),
     h('div', { class: 'columns' }, field('y', 'Down: a key and its values', 'key=value, value, …'), field('x', 'Across: a key and its values', 'key=value, value, …')),
     h('p', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' })),
@@ -236,7 +241,10 @@ function sweepForm(asked) {
         if (axis) axes[`/config/${axis.key}`] = axis.values;
         else errors.push({ pointer: `/${name}`, detail: 'Write a key and its values: per_device_batch_size=1, 2, 4.' });
       }
-      const request = { model: read('model'), cluster: { chip: read('chip'), topology: read('topology') }, config: settings.value ?? {} };
+      const slices = typedNumber(read('slices'));
+      if (!Number.isFinite(slices)) errors.push({ pointer: '/grid/base/cluster/slices', detail: 'Give the number of slices.' });
+      const request = { model: read('model'), cluster: { chip: read('chip'), topology: read('topology'), slices }, config: settings.value ?? {} };
+      if (read('project')) request.project = read('project');
       const flags = [...settings.flags, ...parseFlags(asked.get('xla_flags') ?? '')];
       if (flags.length) request.xla_flags = flags;
       const body = { kind: 'estimate', grid: { base: request, axes } };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { sweepAddress } from '../../../web/js/sweep_address.js';
 import { axesOf, gridOf } from '../../../web/js/sweeps.js';
 
 const [A, B] = ['/config/a', '/config/b'];
@@ -11,6 +12,13 @@ test('the axes of a sweep are what its items differ in; the last one varies fast
   assert.deepEqual(gridOf(six).map((axis) => axis.key), ['a', 'b']);
   const turned = items([{ [B]: 'x', [A]: 1 }, { [B]: 'y' }, { [A]: 2 }, { [A]: 2, [B]: 'y' }]);
   assert.deepEqual(gridOf(turned).map((axis) => axis.key), ['a', 'b'], 'whatever the order of the names');
+});
+
+test('a sweep around a plan keeps its slices and its project, and there is none for a model without a name', () => {
+  const plan = { config: { dcn_data_parallelism: 2 }, cluster: { chip: 'v6e', topology: '4x4', slices: 2 } };
+  const query = new URLSearchParams(sweepAddress(plan, { model: 'llama3.1-8b', project: 'alpha' }).split('?')[1]);
+  assert.deepEqual(['slices', 'project', 'config'].map((name) => query.get(name)), ['2', 'alpha', 'dcn_data_parallelism=2']);
+  assert.equal(sweepAddress(plan, { model: { hf_config: {} } }), null);
 });
 
 test('a sweep that is no grid of two axes has no heatmap', () => {

@@ -9,6 +9,9 @@ export class Problem extends Error {
   }
 }
 
+// Whether the daemon, or its database, may be back in a moment.
+export const isAway = ({ status }) => status === 0 || status >= 500;
+
 export function token() {
   return sessionStorage.getItem(TOKEN_KEY) ?? '';
 }

@@ -1,6 +1,6 @@
 // The real compiler's word on a stored plan: asked for by a button, followed while a verifier works, and set beside the prediction.
 
-import { get, post, remove } from './api.js';
+import { get, isAway, post, remove } from './api.js';
 import { stackedBars } from './bar.js';
 import { announce, h, table } from './dom.js';
 import { failure } from './failure.js';
@@ -140,10 +140,18 @@ export function provePanel({ run, onStore }, { onRepair }) {
       announce(words(proof.verdict));
     } else {
       shown.replaceChildren(...progress(proof, () => remove(path).then(() => follow(path), fail)));
-      setTimeout(() => shown.isConnected && follow(path), EVERY_MS);
+      again(path);
     }
   };
-  const follow = (path) => get(path).then(draw, fail);
+  const again = (path) => setTimeout(() => shown.isConnected && follow(path), EVERY_MS);
+  const follow = (path) =>
+    get(path).then(draw, (error) => {
+      if (!isAway(error)) fail(error);
+      else {
+        if (!shown.querySelector('[role="alert"]')) shown.replaceChildren(failure(error));
+        again(path); // verifiers work on, and the daemon comes back
+      }
+    });
   start.addEventListener('click', async () => {
     start.hidden = true;
     await post(`/v1/runs/${encodeURIComponent(run.id)}/verifications`, { rank: run.rank }).then(draw, fail);

@@ -1,7 +1,7 @@
 // Sweeps: many estimates at once, followed while daemons work them off, and their results as a heatmap over two settings.
 
 import './common.js';
-import { get, post, remove } from './api.js';
+import { get, isAway, post, remove } from './api.js';
 import { connectAsk } from './ask.js';
 import { parseConfig, parseFlags, parseValue } from './config_text.js';
 import { announce, byId, h, table } from './dom.js';
@@ -167,11 +167,15 @@ export async function showSweep(place, id, query) {
     shown.replaceChildren(
       ...(grid ? [heatmap(sweep.items, ...grid), h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items)]),
     );
-    if (sweep.state === 'running') setTimeout(() => place.isConnected && draw().catch(fail), EVERY_MS);
+    if (sweep.state === 'running') again();
     else announce(`The sweep is ${words(sweep.state)}`);
     return sweep;
   };
-  const fail = (error) => shown.replaceChildren(failure(error));
+  const again = () => setTimeout(() => place.isConnected && draw().catch(fail), EVERY_MS);
+  function fail(error) {
+    if (!shown.querySelector('[role="alert"]')) shown.prepend(failure(error));
+    if (isAway(error)) again(); // daemons work on, and one of them comes back
+  }
   cancel.addEventListener('click', () => remove(path).then(draw).catch(fail));
   const sweep = await draw();
   place.replaceChildren(

@@ -76,6 +76,26 @@ test('a plan is put before the compiler, followed, and its word stands beside th
   assert.deepEqual(await axe(page), []);
 });
 
+test('a daemon that is away for a moment does not end what is followed', async () => {
+  let asked = 0;
+  const running = { rank: 1, state: 'running', stage: 'compiling', attempts: 1, verdict: null };
+  const page = await open(
+    base({
+      [`GET /v1/runs/${ID}/verifications`]: () => ({ verifications: [{ verification_id: PROOF, ranks: [1] }] }),
+      [`GET /v1/verifications/${PROOF}`]: () => {
+        asked += 1;
+        if (asked === 2 || asked === 3) return { status: 503, title: 'The database cannot be reached' };
+        return verification(asked === 1 ? running : { ...DONE, verdict: 'compiles', reason: null, refused_keys: [], unknown_flags: [] });
+      },
+    }),
+  );
+  await page.getByText('compiling …').waitFor();
+  await page.getByRole('alert').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Prove with the real compiler' }).isVisible(), false, 'it is not over');
+  await page.getByText('It compiles, and fits.').waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+});
+
 for (const [scheme, width] of [
   ['light', 1280],
   ['dark', 360],

@@ -1,11 +1,27 @@
-// Sweeps against the stand-in daemon: what a new one asks.
+// Sweeps against the stand-in daemon: what a new one asks, and a daemon that is away while one is followed.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { axe } from '../browser.mjs';
 import { pages } from '../pages_setup.mjs';
 
+const ID = '0193a000-0000-7000-8000-00000000000b';
 const { open } = pages();
+
+const item = (number) => ({ item: number, state: 'done', fits: true, fit_verdict: 'fits', tokens_per_s_per_chip: 100 + number, step_time_s: 2, hbm_bytes_per_device: 1e10, changes: { '/config/per_device_batch_size': number + 1 } });
+const sweep = (state, items) => ({
+  sweep_id: ID,
+  kind: 'estimate',
+  state,
+  label: 'nightly',
+  created_at: '2026-11-21T05:00:00Z',
+  items_count: 2,
+  done_count: items.length,
+  failed_count: 0,
+  cancelled_count: 0,
+  items,
+  next_cursor: null,
+});
 
 test('a sweep asks for the slices and the project of its form, and errors of them stand there', async () => {
   const sent = [];
@@ -23,4 +39,14 @@ test('a sweep asks for the slices and the project of its form, and errors of the
   await page.locator('#sweep-slices-error').getByText('Give the number of slices.').waitFor();
   assert.equal(sent.length, 1);
   assert.deepEqual(await axe(page), []);
+});
+
+test('a sweep is followed on when the daemon was away', async () => {
+  let asked = 0;
+  const answers = [sweep('running', [item(0)]), { status: 503, title: 'The database cannot be reached' }, sweep('done', [item(0), item(1)])];
+  const page = await open({ [`GET /v1/sweeps/${ID}`]: () => answers[Math.min(asked++, 2)] }, { path: `/#/sweeps/${ID}` });
+  await page.getByText('1 of 2 items, running').waitFor();
+  await page.getByRole('alert').waitFor();
+  await page.getByText('2 of 2 items, done').waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
 });

@@ -92,14 +92,15 @@ function sidesTable(runs, nameOf) {
   );
 }
 
-// Whether the prediction can tell two runs apart at all.
+// Whether the prediction can tell two runs apart at all, for as many tokens.
 export function overlapNote(first, other, nameOf) {
+  const scale = first.tokens_per_step > 0 && other.tokens_per_step > 0 ? first.tokens_per_step / other.tokens_per_step : 1;
   const [low, high] = [
-    Math.max(first.step_time_low_s, other.step_time_low_s),
-    Math.min(first.step_time_high_s, other.step_time_high_s),
+    Math.max(first.step_time_low_s, other.step_time_low_s * scale),
+    Math.min(first.step_time_high_s, other.step_time_high_s * scale),
   ];
   if (!(low <= high)) return null;
-  return `The intervals of ${nameOf(first.run_id)} and ${nameOf(other.run_id)} overlap: what both share in error cancels in the difference, but a small difference may not show on a chip.`;
+  return `The intervals of ${nameOf(first.run_id)} and ${nameOf(other.run_id)} overlap${scale === 1 ? '' : ' per token'}: what both share in error cancels in the difference, but a small difference may not show on a chip.`;
 }
 
 // How many tokens a step of the first run has for one of a step of the second; 1 where that is not known.

@@ -217,6 +217,9 @@ test('intervals overlap, touch or are apart', () => {
   assert.ok(overlapNote(run(1, 2), run(2, 3), String));
   assert.equal(overlapNote(run(1, 2), run(2.1, 3), String), null);
   assert.equal(overlapNote(run(1, 2), run(null, undefined), String), null);
+  const batch = (tokens_per_step, ...ends) => ({ ...run(...ends), tokens_per_step });
+  assert.match(overlapNote(batch(100, 1, 2), batch(200, 2.4, 4), String), /overlap per token:/, 'twice the work in twice the time');
+  assert.equal(overlapNote(batch(100, 1, 2), batch(400, 1, 2), String), null, 'four times the work in the same time');
 });
 
 test('a single value has a range', () => {

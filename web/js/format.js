@@ -9,10 +9,10 @@ function known(value) {
 
 // Making a formatter costs a hundred times what using it does. sign: 'negative' or 'exceptZero', both of the number as shown.
 const formatters = new Map();
-function format(value, least, most, sign = 'negative') {
-  const key = `${least} ${most} ${sign}`;
+function format(value, least, most, sign = 'negative', rounding = 'halfExpand') {
+  const key = `${least} ${most} ${sign} ${rounding}`;
   if (!formatters.has(key))
-    formatters.set(key, new Intl.NumberFormat('en-US', { minimumFractionDigits: least, maximumFractionDigits: most, signDisplay: sign }));
+    formatters.set(key, new Intl.NumberFormat('en-US', { minimumFractionDigits: least, maximumFractionDigits: most, signDisplay: sign, roundingMode: rounding }));
   return formatters.get(key).format(value);
 }
 
@@ -58,11 +58,13 @@ export function microseconds(value) {
   return known(value) ? seconds(value * 1e-6) : MISSING;
 }
 
+// Halves go to the even digit, as in the texts of the daemon: 31.25 is 31.2 in both.
 export function gib(bytes) {
   if (!known(bytes)) return MISSING;
   const value = bytes / GIB;
   if (value !== 0 && Math.abs(value) < 0.1) return `${fixed(bytes / 1024 ** 2, 1)} MiB`;
-  return `${fixed(value, Math.abs(value) >= 1000 ? 0 : 1)} GiB`;
+  const digits = Math.abs(value) >= 1000 ? 0 : 1;
+  return `${format(value, digits, digits, 'negative', 'halfEven')} GiB`;
 }
 
 // Rows of one table in one unit, however small one of them is.
@@ -72,6 +74,13 @@ export function gibLike(bytes) {
 
 export function percent(frac, digits = 1) {
   return known(frac) ? `${fixed(frac * 100, digits)} %` : MISSING;
+}
+
+// Never more certain than it is: down to the tenth of a percent, and nothing is sure.
+export function probability(frac) {
+  if (!known(frac)) return MISSING;
+  if (frac >= 0.999) return 'more than 99.9 %';
+  return frac < 0.001 ? 'less than 0.1 %' : percent(Math.floor(frac * 1000) / 1000);
 }
 
 export function signedPercent(frac) {

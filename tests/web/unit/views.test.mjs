@@ -8,6 +8,7 @@ import {
   gib,
   gibLike,
   percent,
+  probability,
   seconds,
   signedPercent,
   secondsLike,
@@ -54,6 +55,11 @@ test('numbers carry their unit and about four digits', () => {
   assert.deepEqual([days(30.25), days(0.4)], ['30.3 days', '9.60 h']);
   assert.deepEqual([energy(900), energy(101058)], ['900 kWh', '101 MWh']);
   assert.equal(words('fsdp_all_gather'), 'FSDP all gather');
+});
+
+test('half of a tenth of a GiB reads as in the texts of the daemon, and no plan fits with certainty', () => {
+  assert.deepEqual([31.25, 15.75, 94.75, 31.26].map((value) => gib(value * GIB)), ['31.2 GiB', '15.8 GiB', '94.8 GiB', '31.3 GiB']);
+  assert.deepEqual([1, 0.9995, 0.9796, 0.5, 0, null].map(probability), ['more than 99.9 %', 'more than 99.9 %', '97.9 %', '50.0 %', 'less than 0.1 %', '–']);
 });
 
 test('what is unknown is a dash, never NaN or zero', () => {

@@ -3,7 +3,7 @@
 import { max, scaleLinear, sum } from 'd3';
 import { post } from '../api.js';
 import { h, table } from '../dom.js';
-import { count, gib, percent, words } from '../format.js';
+import { count, gib, percent, probability, words } from '../format.js';
 import { fitting, leftAxis } from './axes.js';
 import { frame, legend, valuesTable } from './frame.js';
 import { planData, requestOf } from './plan_data.js';
@@ -56,7 +56,7 @@ function nextSentence(next) {
   const { estimate } = next;
   if (![estimate.hbm_limit_bytes_per_device, estimate.hbm_bytes_per_device, estimate.fit_probability].every(Number.isFinite)) return `What ${count(next.batch)} sequences per device would need is not known.`;
   const left = estimate.hbm_limit_bytes_per_device - estimate.hbm_bytes_per_device;
-  return `With ${count(next.batch)} sequences per device (dotted) it needs ${gib(estimate.hbm_bytes_per_device)}: ${roomOf(left)}; it fits with a probability of ${percent(estimate.fit_probability, 0)}.`;
+  return `With ${count(next.batch)} sequences per device (dotted) it needs ${gib(estimate.hbm_bytes_per_device)}: ${roomOf(left)}; it fits with a probability of ${probability(estimate.fit_probability)}.`;
 }
 
 function host(estimate) {

@@ -155,6 +155,7 @@ test('the estimate follows a slider, and goes back', () =>
     const place = await openPicture(page, 'What if');
     const step = () => place.locator('.whatif-result dd').first().innerText();
     const start = await step();
+    for (const name of ['HBM bandwidth per chip', 'HBM size per device', 'ICI links each, one way', 'MXU peak per chip']) await place.getByLabel(name).waitFor();
     const slider = place.getByLabel('MXU peak');
     await slider.focus();
     await page.keyboard.press('Home');

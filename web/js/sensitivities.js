@@ -62,7 +62,7 @@ function batchTable(batches) {
       { title: 'Batch/device', bare: true },
       { title: 'Step time', number: true },
       { title: 'Tokens/s/chip', number: true },
-      { title: 'HBM', number: true },
+      { title: 'HBM/device', number: true },
       { title: 'Fit' },
     ],
     batches.map(cells),

@@ -62,7 +62,7 @@ function chart(scale, metric, breaks) {
     h('h4', null, TITLES[scale.scale]),
     h('p', { class: 'soft' }, NOTES[scale.scale]),
     points.length > 1 ? frame({ label: `${metric.title} by ${TITLES[scale.scale]}.`, height: () => 190, draw }).place : h('p', null, 'No other value is possible with this plan.'),
-    turns.length ? h('p', { class: 'soft' }, `Bound by ${turns.map(([value, what]) => `${what} from ${count(value)} on`).join(', then ')}.`) : null,
+    turns.length ? h('p', { class: 'soft' }, `Of the sizes drawn, ${turns.map(([value, what]) => `${what} decides from ${count(value)} on`).join(', then ')}.`) : null,
   );
 }
 

@@ -8,21 +8,21 @@ import { freshId, legend } from './frame.js';
 import { planData, requestOf } from './plan_data.js';
 
 const WAIT_MS = 40;
-// Rates and sizes of a chip that a slider scales: catalog fields, all by the same factor.
+// Rates and sizes of a chip that a slider scales: what they are of, and catalog fields, all by the same factor.
 const RATES = [
-  ['HBM bandwidth', ['hbm_bytes_per_s_per_chip'], bandwidth],
-  ['HBM size', ['hbm_usable_bytes_per_device'], gib],
-  ['ICI links', ['ici_link_bytes_per_s', 'ici_link_achieved_bytes_per_s'], bandwidth],
-  ['MXU peak', ['peak_bf16_flops_per_s_per_chip', 'peak_fp8_flops_per_s_per_chip', 'peak_int8_ops_per_s_per_chip'], (value) => `${count(Math.round(value / 1e12))} TFLOP/s`],
-  ['PCIe', ['pcie_bytes_per_s_per_chip'], bandwidth],
-  ['DCN', ['dcn_bytes_per_s_per_chip'], bandwidth],
+  ['HBM bandwidth', 'per chip', ['hbm_bytes_per_s_per_chip'], bandwidth],
+  ['HBM size', 'per device', ['hbm_usable_bytes_per_device'], gib],
+  ['ICI links', 'each, one way', ['ici_link_bytes_per_s', 'ici_link_achieved_bytes_per_s'], bandwidth],
+  ['MXU peak', 'per chip', ['peak_bf16_flops_per_s_per_chip', 'peak_fp8_flops_per_s_per_chip', 'peak_int8_ops_per_s_per_chip'], (value) => `${count(Math.round(value / 1e12))} TFLOP/s`],
+  ['PCIe', 'per chip', ['pcie_bytes_per_s_per_chip'], bandwidth],
+  ['DCN', 'per chip', ['dcn_bytes_per_s_per_chip'], bandwidth],
 ];
 const FACTORS = [0.25, 0.33, 0.5, 0.67, 0.75, 0.8, 0.9, 1, 1.1, 1.25, 1.33, 1.5, 2, 3, 4];
 
 const numberOf = (field) => (typeof field === 'object' ? field?.value : field);
 
 // A slider over `values` with what it stands at beside it.
-function slider({ name, values, at, shown, onInput }) {
+function slider({ name, unit, values, at, shown, onInput }) {
   const id = freshId('slider');
   const input = h('input', { type: 'range', id, min: 0, max: values.length - 1, step: 1, value: at });
   const output = h('output', { for: id });
@@ -36,7 +36,7 @@ function slider({ name, values, at, shown, onInput }) {
     onInput();
   });
   say();
-  return { name, value: () => values[Number(input.value)], reset: () => { input.value = at; say(); }, row: h('div', { class: 'slider' }, h('label', { for: id }, name), input, output) };
+  return { name, value: () => values[Number(input.value)], reset: () => { input.value = at; say(); }, row: h('div', { class: 'slider' }, h('label', { for: id }, name, unit ? [' ', h('span', { class: 'unit' }, unit)] : null), input, output) };
 }
 
 const doublings = (value, low, high) => {
@@ -101,9 +101,9 @@ export async function show(plan) {
   let timer = null;
   let running = null;
 
-  const rates = RATES.filter(([, fields]) => Number.isFinite(valueOf(fields[0]))).map(([name, fields, shown]) => ({
+  const rates = RATES.filter(([, , fields]) => Number.isFinite(valueOf(fields[0]))).map(([name, unit, fields, shown]) => ({
     fields,
-    ...slider({ name, values: FACTORS, at: FACTORS.indexOf(1), shown: (factor) => `${shown(factor * valueOf(fields[0]))}${factor === 1 ? '' : ` (×${factor})`}`, onInput: () => ask() }),
+    ...slider({ name, unit, values: FACTORS, at: FACTORS.indexOf(1), shown: (factor) => `${shown(factor * valueOf(fields[0]))}${factor === 1 ? '' : ` (×${factor})`}`, onInput: () => ask() }),
   }));
   const sizes = batches(batch);
   const lengths = doublings(sequence, 3, 4);

@@ -5,6 +5,7 @@ import { codeBlock } from './copy.js';
 import { announce, h } from './dom.js';
 import { errorSummary } from './errors.js';
 import { signedPercent } from './format.js';
+import { inline, sentenceOf } from './inline.js';
 
 const LIMITS = {
   step_time_increase_frac: ['gate-step', 'Time per token may grow by', '3'],
@@ -49,10 +50,10 @@ function verdictOf(answer, baseline, limits) {
       ? h(
           'ul',
           { class: 'findings' },
-          reasons.map((reason) => h('li', { class: 'severity-error' }, reason.detail)),
+          reasons.map((reason) => h('li', { class: 'severity-error' }, inline(sentenceOf(reason.detail)))),
         )
       : '',
-    (answer.notes ?? []).map((note) => h('p', { class: 'soft' }, note.detail)),
+    ...(answer.notes ?? []).map((note) => h('p', { class: 'soft' }, inline(sentenceOf(note.detail)))),
     h(
       'details',
       null,

@@ -220,6 +220,16 @@ test('a check within limits says pass or fail, why, and how CI does the same', a
   assert.deepEqual(await axe(page), []);
 });
 
+test('what a check notes is said below its reasons', async () => {
+  const notes = [{ code: 'other_batch', detail: 'the batch is another: 32 sequences instead of 16' }, { code: 'priced_again', detail: '`before` was priced again' }];
+  const check = () => ({ verdict: 'pass', reasons: [], notes, time_per_token_increase_frac: 0.01, hbm_increase_frac: 0, limits: {} });
+  const page = await open(compared({ 'POST /v1/checks': check }), { path: PAIR });
+  await page.getByRole('button', { name: 'Check' }).click();
+  const place = page.getByRole('group', { name: 'Verdict' });
+  await place.getByText('passes').waitFor();
+  assert.match(await place.innerText(), /The batch is another: 32 sequences instead of 16\.\s+before was priced again\./);
+});
+
 test('a limit that is no number is said beside it', async () => {
   const page = await open(compared(), { path: PAIR });
   await page.getByLabel('Time per token may grow by').fill('little');

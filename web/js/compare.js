@@ -59,10 +59,22 @@ function termsPanel(title, terms, names, show) {
   );
 }
 
+// How many tokens a step of the first run has for one of a step of the second; 1 where that is not known.
+function tokensOf(first, second) {
+  const [one, other] = [first?.tokens_per_step, second?.tokens_per_step];
+  return one > 0 && other > 0 ? one / other : 1;
+}
+
 function sidesTable(runs, nameOf) {
   const first = runs[0];
   const small = (text) => h('span', { class: 'second' }, text);
   const change = (run, member) => (run === first ? '' : changeText(first[member], run[member]));
+  const timeChange = (run) => {
+    const scale = tokensOf(first, run);
+    if (run === first || scale === 1) return change(run, 'step_time_s');
+    const text = changeText(first.step_time_s, run.step_time_s * scale);
+    return text && `${text} per token`;
+  };
   const scale = intervalScale(runs);
   return table(
     'Runs side by side',
@@ -79,7 +91,7 @@ function sidesTable(runs, nameOf) {
         h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, nameOf(run.run_id)),
         small([run.model?.name, run.cluster ? clusterText(run.cluster) : null].filter(Boolean).join(' on ')),
       ],
-      [seconds(run.step_time_s), small(change(run, 'step_time_s'))],
+      [seconds(run.step_time_s), small(timeChange(run))],
       [
         secondsRange(run.step_time_low_s, run.step_time_high_s, run.step_time_s),
         run.confidence ? small(words(run.confidence)) : null,
@@ -94,7 +106,7 @@ function sidesTable(runs, nameOf) {
 
 // Whether the prediction can tell two runs apart at all, for as many tokens.
 export function overlapNote(first, other, nameOf) {
-  const scale = first.tokens_per_step > 0 && other.tokens_per_step > 0 ? first.tokens_per_step / other.tokens_per_step : 1;
+  const scale = tokensOf(first, other);
   const [low, high] = [
     Math.max(first.step_time_low_s, other.step_time_low_s * scale),
     Math.min(first.step_time_high_s, other.step_time_high_s * scale),
@@ -103,11 +115,10 @@ export function overlapNote(first, other, nameOf) {
   return `The intervals of ${nameOf(first.run_id)} and ${nameOf(other.run_id)} overlap${scale === 1 ? '' : ' per token'}: what both share in error cancels in the difference, but a small difference may not show on a chip.`;
 }
 
-// How many tokens a step of the first run has for one of a step of the second; 1 where that is not known.
-function scaleOf(difference, runs) {
-  const tokens = (id) => runs.find((run) => run.run_id === id)?.tokens_per_step;
-  const [first, second] = [tokens(difference.from), tokens(difference.to)];
-  return first > 0 && second > 0 ? first / second : 1;
+// The same for the two runs of a difference.
+function scaleOf({ from, to }, runs) {
+  const [first, second] = [from, to].map((id) => runs.find((run) => run.run_id === id));
+  return tokensOf(first, second);
 }
 
 function waterfallPanel(terms, scale, names) {

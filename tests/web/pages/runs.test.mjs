@@ -230,6 +230,18 @@ test('what a check notes is said below its reasons', async () => {
   assert.match(await place.innerText(), /The batch is another: 32 sequences instead of 16\.\s+before was priced again\./);
 });
 
+test('runs of two batches are set side by side per token', async () => {
+  const { 'GET /v1/compare': both, ...rest } = compared();
+  const answer = both();
+  const [first, other] = answer.runs;
+  Object.assign(other, { step_time_s: first.step_time_s * 2.2, tokens_per_step: 2 });
+  first.tokens_per_step = 1;
+  const page = await open({ ...rest, 'GET /v1/compare': () => answer }, { path: PAIR });
+  const row = page.getByRole('table', { name: 'Runs side by side' }).locator('tbody tr').nth(1);
+  await row.waitFor();
+  assert.match(await row.innerText(), /\+10\.0 % per token/);
+});
+
 test('a limit that is no number is said beside it', async () => {
   const page = await open(compared(), { path: PAIR });
   await page.getByLabel('Time per token may grow by').fill('little');

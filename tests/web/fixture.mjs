@@ -212,10 +212,10 @@ export const RUNS = [
   { ...RUN, run_id: '0193a000-0000-7000-8000-000000000001', kind: 'estimate', label: 'before', step_time_s: 7.2 },
 ];
 
-function problem(response, status, title, errors, headers = {}) {
+function problem(response, status, title, errors, headers = {}, detail = errors.length ? '' : `${title}.`) {
   response.writeHead(status, { 'Content-Type': 'application/problem+json', ...headers });
   response.end(
-    JSON.stringify({ type: 'about:blank', title, status, detail: errors.length ? '' : `${title}.`, errors }),
+    JSON.stringify({ type: 'about:blank', title, status, detail, errors }),
   );
 }
 
@@ -258,7 +258,7 @@ export async function startFixture(answers = {}) {
     for await (const chunk of request) text += chunk;
     const body = await answer(text ? JSON.parse(text) : null, request);
     if (body.status) {
-      problem(response, body.status, body.title, body.errors ?? [], body.headers);
+      problem(response, body.status, body.title, body.errors ?? [], body.headers, body.detail);
       return;
     }
     response.writeHead(200, { 'Content-Type': 'text' in body ? 'text/plain' : 'application/json' });

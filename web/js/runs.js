@@ -235,8 +235,21 @@ function showUnknown(place, request, answer) {
   place.append(h('section', { class: 'panel' }, codeBlock('Answer', JSON.stringify(answer, null, 2))));
 }
 
+// A link may outlive its run, which can be restored until it is purged.
+function showDeleted(place, id) {
+  const restore = restoreButton({ run_id: id }, () => showRun(place, id));
+  const text = 'Nothing of it is lost as long as the daemon has not purged it.';
+  place.replaceChildren(h('section', { class: 'panel' }, h('h1', null, 'This run was deleted'), h('p', null, text), h('p', null, restore)));
+}
+
 export async function showRun(place, id) {
-  const run = await get(`/v1/runs/${encodeURIComponent(id)}`);
+  const run = await get(`/v1/runs/${encodeURIComponent(id)}`).catch((error) => {
+    if (error.status !== 404 || !/was deleted/.test(error.detail)) throw error;
+  });
+  if (!run) {
+    showDeleted(place, id);
+    return;
+  }
   const kind = KINDS[run.kind];
   const body = h('div', { class: 'results' });
   const head = h(

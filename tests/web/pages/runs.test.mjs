@@ -242,6 +242,26 @@ test('runs of two batches are set side by side per token', async () => {
   assert.match(await row.innerText(), /\+10\.0 % per token/);
 });
 
+test('a link to a run that was deleted offers to restore it', async () => {
+  const id = RUNS[1].run_id;
+  let restored = false;
+  const gone = { status: 404, title: 'There is no such resource', errors: [] };
+  const page = await open(
+    {
+      [`GET /v1/runs/${id}`]: () => (restored ? { ...RUNS[1], request: { model: 'x', config: {} }, response: estimate() } : { ...gone, detail: `the run '${id}' was deleted` }),
+      [`POST /v1/runs/${id}/restore`]: () => {
+        restored = true;
+        return RUNS[1];
+      },
+    },
+    { path: `/#/runs/${id}` },
+  );
+  await page.getByRole('heading', { name: 'This run was deleted' }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole('button', { name: 'Restore' }).click();
+  await page.getByRole('heading', { name: 'before', exact: true }).waitFor();
+});
+
 test('a limit that is no number is said beside it', async () => {
   const page = await open(compared(), { path: PAIR });
   await page.getByLabel('Time per token may grow by').fill('little');

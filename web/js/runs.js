@@ -75,8 +75,8 @@ function runRow(run, baselines, { ticked, onTick, onDeleted, onRestored }) {
   return [
     [
       isGone
-        ? h('span', { class: 'nowrap' }, name)
-        : h('span', { class: 'nowrap' }, tickBox(run, ticked, onTick), ' ', h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, name)),
+        ? h('span', { class: 'run-name' }, name)
+        : h('span', { class: 'run-name' }, tickBox(run, ticked, onTick), ' ', h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, name)),
       baselines.map((baseline) => h('span', { class: 'mark mark-advised' }, `baseline ${baseline}`)),
       run.tags?.length ? h('span', { class: 'tags' }, tagLinks(run.tags)) : null,
     ],

@@ -164,6 +164,9 @@ test('very long labels of runs, alone and side by side', async () => {
   await page.getByRole('button', { name: `Compare ${runs.length}`, exact: true }).click();
   await page.getByRole('heading', { name: 'Check against limits' }).waitFor();
   await holds(page, '#view-other');
+  await page.setViewportSize({ width: 1280, height: 900 });
+  const inSight = (cell) => cell.getBoundingClientRect().right <= cell.closest('.scroll').getBoundingClientRect().right;
+  assert.ok(await page.locator('.terms tbody tr:first-child td:nth-child(4)').first().evaluate(inSight), 'the numbers are beside the names');
 });
 
 test('a tuning of which no number is known', async () => {

@@ -72,6 +72,10 @@ adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, 
 {
     int index = model_index(catalog, name);
     if (index >= 0) return adv_model_build(&catalog->model_keys[index], "/model", model, err);
+    for (int i = 0; i < catalog->unmodelled_count; i++)
+        if (strcmp(catalog->unmodelled[i].name, name) == 0)
+            return adv_err_add(err, ADV_E_NOT_FOUND, "/model", NULL, "the catalog has no model of %s: %s",
+                               name, catalog->unmodelled[i].why);
     const char *owner_end = strrchr(name, '/'); /* a model hub's names begin with who owns them */
     const char *nearest = adv_text_nearest(owner_end ? owner_end + 1 : name, catalog->tables.model_names,
                                            catalog->tables.models_count);

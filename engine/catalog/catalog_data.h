@@ -21,6 +21,11 @@ struct adv_catalog_shape_list {
     int count;
 };
 
+/* A name that MaxText takes and the engine has no model of. */
+struct adv_catalog_unmodelled {
+    const char *name, *why;
+};
+
 struct adv_catalog {
     struct adv_arena arena; /* owns every string and array below */
     char hash[ADV_CATALOG_HASH_TEXT];
@@ -30,6 +35,8 @@ struct adv_catalog {
     struct adv_catalog_chip *chips;   /* those of the tables, for those who fill them */
     struct adv_catalog_model *models; /* beside tables.model_names, as model_keys */
     struct adv_model_keys *model_keys;
+    struct adv_catalog_unmodelled *unmodelled;
+    int unmodelled_count;
     int shape_lists_count;
     struct adv_catalog_shape_list shape_lists[ADV_CATALOG_CHIPS_MAX];
     struct adv_catalog_releases releases;

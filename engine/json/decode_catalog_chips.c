@@ -336,8 +336,30 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     keys->text_only = maxtext_name[0] != '\0' && !takes_pictures;
 }
 
+/* [name, why] */
+static void decode_unmodelled(const struct adv_catalog_file *file)
+{
+    struct adv_catalog *catalog = file->catalog;
+    const json_t *list = adv_json_array(file->root, file->at, "unmodelled", ADV_JSON_OPTIONAL, file->err);
+    if (!list) return;
+    catalog->unmodelled = adv_catalog_rows(file, json_array_size(list), sizeof *catalog->unmodelled);
+    for (struct adv_json_walk row = {.in = list}; catalog->unmodelled && adv_json_next(&row);) {
+        const char *name = json_string_value(json_array_get(row.value, 0));
+        const char *why = json_string_value(json_array_get(row.value, 1));
+        if (!name || !why) {
+            ADV_REFUSE(file->err,
+                       ADV_AT_INDEX(ADV_AT(file->at, "unmodelled"), (size_t)catalog->unmodelled_count), NULL,
+                       "a row holds a name and why there is no model of it");
+            return;
+        }
+        catalog->unmodelled[catalog->unmodelled_count++] =
+            (struct adv_catalog_unmodelled){adv_catalog_keep(file, name), adv_catalog_keep(file, why)};
+    }
+}
+
 void adv_decode_catalog_models(const struct adv_catalog_file *file)
 {
+    decode_unmodelled(file);
     struct adv_catalog *catalog = file->catalog;
     const json_t *list = adv_json_array(file->root, file->at, "models", ADV_JSON_REQUIRED, file->err);
     size_t count = json_array_size(list);

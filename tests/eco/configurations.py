@@ -15,7 +15,7 @@ NEEDS = {'deepseek-custom': 'tokenizer_path and HF_TOKEN'}  # named in the answe
 
 def requests(limit):
     models = json.load(open(ROOT / 'engine/catalog/data/models.json'))['models']
-    names = [row['name'] for row in models if row['source'] == 'maxtext']
+    names = [row['name'] for row in models if row['source'].startswith('maxtext')]
     files = sorted((ROOT / 'tests/data/hf').glob('*.json'))
     models = [(name, name) for name in names] + [(f'hf:{f.stem}', {'hf_config': json.load(open(f))}) for f in files]
     for chip, topology, slices in CLUSTERS:

@@ -11,7 +11,7 @@ const PROGRAM = process.env.PROGRAM ?? 'build/tpu-advisor';
 const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const recorded = read('tests/eco/recorded.json');
 const topologies = read('engine/catalog/data/topologies.json').rows;
-const models = read('engine/catalog/data/models.json').models.filter((row) => row.source === 'maxtext');
+const models = read('engine/catalog/data/models.json').models.filter((row) => row.source.startsWith('maxtext'));
 const keys = new Set(recorded.maxtext_keys);
 
 function program(args, input) {

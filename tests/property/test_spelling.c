@@ -107,7 +107,7 @@ static void a_model_is_the_same_by_name_and_by_keys(void **state)
         json_decref(entry);
         compared++;
     }
-    assert_int_equal(compared, 78);
+    assert_int_equal(compared, 80);
 }
 
 static void a_model_is_the_same_by_name_and_by_hugging_face_configuration(void **state)

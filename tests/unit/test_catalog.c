@@ -18,7 +18,7 @@ static void the_catalog_holds_what_the_readme_promises(void **state)
 {
     (void)state;
     assert_int_equal(adv_catalog_tables(catalog)->chips_count, 9);
-    assert_int_equal(adv_catalog_tables(catalog)->models_count, 78);
+    assert_int_equal(adv_catalog_tables(catalog)->models_count, 80);
     assert_int_equal(adv_catalog_tables(catalog)->topologies_count, 223);
     assert_int_equal(adv_catalog_tables(catalog)->keys_count, 868);
     assert_true(adv_catalog_tables(catalog)->flags_count >= 95);
@@ -161,6 +161,47 @@ static void an_unknown_model_names_the_nearest(void **state)
     assert_non_null(strstr(err.findings[0].hint, "llama3.1-70b"));
 }
 
+static void a_name_of_maxtext_without_a_model_here_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    const struct {
+        const char *name, *why;
+    } names[] = {{"deepseek3-671b-lineage", "MaxText 0.2.5 takes the name and has no file for it"},
+                 {"maxtext-omni-gemma3-qwen3", "would train its default model"},
+                 {"qwen3.5-35b-fp8", "its file is named qwen3.5-35b-a3b-fp8"},
+                 {"qwen3.5-35b-a3b-fp8", "qwen3.5-35b-a3b is the same model with whole weights"},
+                 {"qwen3.5-397b-a17b-fp8", "its weights are stored in float8_e4m3fn"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct adv_model model;
+        adv_err err;
+        adv_err_init(&err);
+        assert_int_equal(adv_catalog_model(catalog, names[i].name, &model, &err), ADV_E_NOT_FOUND);
+        assert_non_null(strstr(err.findings[0].detail, names[i].why));
+        assert_null(adv_catalog_model_info(catalog, names[i].name));
+    }
+}
+
+static bool allows(const struct adv_catalog_key *key, const char *value)
+{
+    bool any = false;
+    for (int i = 0; i < key->allowed_count; i++) any |= strcmp(key->allowed[i], value) == 0;
+    return any;
+}
+
+static void maxtext_takes_the_name_of_every_model(void **state)
+{
+    (void)state;
+    const struct adv_catalog_key *key = adv_catalog_key(catalog, "model_name");
+    for (int i = 0; i < adv_catalog_tables(catalog)->models_count; i++) {
+        const char *name = adv_catalog_tables(catalog)->model_names[i];
+        static struct adv_model model;
+        assert_int_equal(adv_catalog_model(catalog, name, &model, NULL), ADV_OK);
+        if (!allows(key, model.maxtext_name)) fail_msg("%s: MaxText is said not to take it", name);
+    }
+    assert_true(
+        allows(key, "qwen3.5-35b-a3b-fp8")); /* a recipe with it is told why there is no model of it */
+}
+
 /* One file in a folder of its own, written by the test. */
 static struct adv_catalog *load_with(const char *file, const char *text, adv_err *err)
 {
@@ -229,6 +270,8 @@ int main(void)
         cmocka_unit_test(bundles_name_known_chips_and_known_flags),
         cmocka_unit_test(shapes_of_a_chip_are_listed_by_size),
         cmocka_unit_test(an_unknown_model_names_the_nearest),
+        cmocka_unit_test(a_name_of_maxtext_without_a_model_here_is_refused_with_the_reason),
+        cmocka_unit_test(maxtext_takes_the_name_of_every_model),
         cmocka_unit_test(a_single_file_can_be_overridden_and_changes_the_hash),
         cmocka_unit_test(a_missing_constant_or_field_is_a_load_error_that_names_it),
     };

@@ -149,6 +149,21 @@ static void a_model_with_the_defaults_breaks_no_rule(void **state)
     }
 }
 
+/* base.yml of MaxText 0.2.5: dataset_type is synthetic. */
+static void a_run_that_names_no_data_set_is_not_told_of_one(void **state)
+{
+    (void)state;
+    json_t *config = json_pack("{s:b, s:b}", "use_dpo", 1, "packing", 0);
+    adv_err broken;
+    adv_err_init(&broken);
+    adv_lint_rules(catalog, "llama3.1-8b", config, &broken);
+    if (broken.count > 0) fail_msg("%s", broken.findings[0].detail);
+    (void)json_object_set_new(config, "dataset_type", json_string("tfds"));
+    adv_lint_rules(catalog, "llama3.1-8b", config, &broken);
+    assert_string_equal(broken.findings[0].rule, "tfds-dpo");
+    json_decref(config);
+}
+
 static void offload_to_sparsecores_that_a_chip_lacks_is_a_warning(void **state)
 {
     (void)state;
@@ -538,6 +553,7 @@ int main(void)
         cmocka_unit_test(tuned_configurations_pass_but_those_that_maxtext_refuses_today),
         cmocka_unit_test(what_validators_refuse_together_is_an_error_with_its_rule),
         cmocka_unit_test(a_model_with_the_defaults_breaks_no_rule),
+        cmocka_unit_test(a_run_that_names_no_data_set_is_not_told_of_one),
         cmocka_unit_test(offload_to_sparsecores_that_a_chip_lacks_is_a_warning),
         cmocka_unit_test(lint_and_estimate_agree_on_kernels_over_their_vmem),
         cmocka_unit_test(vmem_that_a_flag_gives_is_no_error_of_a_yaml_without_flags),

@@ -26,10 +26,19 @@ bool adv_rule_pipeline_layers(const struct adv_rule_facts *facts, struct adv_rul
                            plan->family.layers_per_stage);
 }
 
+/* Of Gemma 4 a layer of a pipeline is a whole block where layers are scanned and always the same kind of
+ * layer where they are not; of its small models MaxText refuses any (nnx_decoders.py:513, 1234). DeepSeek's
+ * dense layers stay outside. */
 bool adv_rule_pipeline_cycle(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    int cycle = facts->model->layers[0].scan_block;
-    if (facts->stage == 1 || cycle <= 1) return false;
+    const struct adv_model *model = facts->model;
+    int cycle = model->layers[0].scan_block;
+    if (facts->stage == 1) return false;
+    if (cycle <= 1 && model->layer_kinds_count > 1 && model->decoder != ADV_DECODER_DEEPSEEK)
+        return adv_rule_broken(report, "/config/ici_pipeline_parallelism", "use no pipeline for this model",
+                               "a MaxText pipeline does not tell the %d kinds of layers of %s apart",
+                               model->layer_kinds_count, model->name);
+    if (cycle <= 1) return false;
     return adv_rule_broken(report, "/config/ici_pipeline_parallelism", "use no pipeline for this model",
                            "each layer of a MaxText pipeline would be a cycle of %d: another model", cycle);
 }

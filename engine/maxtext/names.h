@@ -36,6 +36,7 @@
 #define ADV_NAME_USE_AUDIO                           "use_audio"
 #define ADV_NAME_USE_IOTA_EMBED                      "use_iota_embed"
 #define ADV_NAME_USE_MULTIMODAL                      "use_multimodal"
+#define ADV_NAME_USE_QWIX_QUANTIZATION               "use_qwix_quantization"
 #define ADV_NAME_USE_RING_OF_EXPERTS                 "use_ring_of_experts"
 #define ADV_NAME_USE_TOKAMAX_GMM                     "use_tokamax_gmm"
 #define ADV_NAME_USE_TOKAMAX_SPLASH                  "use_tokamax_splash"

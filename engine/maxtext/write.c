@@ -27,8 +27,26 @@ static void put(struct writer *writer, const char *key, const char *value_json)
     writer->full |= adv_config_put(writer->config, writer->arena, key, value_json) != ADV_OK;
 }
 
+/* Several of MaxText's values may be one to the engine, which prices intmp as int8: a pin that says what the
+ * plan says keeps its word, since MaxText tells them apart. NULL: no pin does. */
+static const char *pinned_word(const struct adv_key *key, double value, const struct adv_pin *pins,
+                               int pins_count)
+{
+    for (int i = 0; key->holds == ADV_HOLDS_CHOICE && i < pins_count; i++) {
+        const char *word = pins[i].value_json;
+        if (strcmp(pins[i].key, key->name) != 0 || word[0] != '"') continue;
+        for (const struct adv_key_choice *choice = key->choices; choice->name; choice++) {
+            const size_t length = strlen(choice->name);
+            if (choice->value == (int)value && strncmp(word + 1, choice->name, length) == 0 &&
+                strcmp(word + 1 + length, "\"") == 0)
+                return word;
+        }
+    }
+    return NULL;
+}
+
 static void put_plan(struct writer *writer, const struct adv_plan *plan, const struct adv_model *model,
-                     const struct adv_cluster *cluster)
+                     const struct adv_cluster *cluster, const struct adv_pin *pins, int pins_count)
 {
     bool spoken[ADV_OFS];
     struct adv_plan defaults;
@@ -44,8 +62,9 @@ static void put_plan(struct writer *writer, const struct adv_plan *plan, const s
         double usual = key->follows_at ? adv_key_number(key, (const char *)plan + key->follows_at)
                                        : adv_key_says(key, &defaults);
         if (value == usual && !key->always) continue; /* exact: both are copied, never computed */
-        writer->full |= !adv_key_text(key, value, text, sizeof text);
-        put(writer, key->name, text);
+        const char *word = pinned_word(key, value, pins, pins_count);
+        if (!word) writer->full |= !adv_key_text(key, value, text, sizeof text);
+        put(writer, key->name, word ? word : text);
     }
 }
 
@@ -93,7 +112,7 @@ adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *m
     config->count = 0;
     struct writer writer = {arena, config, false};
     if (adv_config_write_model(model, arena, config) != ADV_OK) writer.full = true;
-    put_plan(&writer, plan, model, cluster);
+    put_plan(&writer, plan, model, cluster, pins, pins_count);
     put_pins(&writer, pins, pins_count);
     put_sparse_training(&writer, model);
     put_batch_split(&writer, model);

@@ -13,7 +13,8 @@
 
 /* Fills `config` (keys and values; flags are left alone). Keys and values live in the arena or are static.
  * `pins` are keys the user fixed: those the plan does not speak of (steps, dataset_type, …) are passed
- * through as given. ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_CONFIG_KEYS keys. */
+ * through as given, and a pin that names the plan's value by another word keeps it (intmp, priced as int8).
+ * ADV_E_MEMORY: arena exhausted or more than ADV_LIMIT_CONFIG_KEYS keys. */
 ADV_MUST_CHECK adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *model,
                                          const struct adv_cluster *cluster, const struct adv_pin *pins,
                                          int pins_count, struct adv_arena *arena, struct adv_config *config,

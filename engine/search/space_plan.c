@@ -66,7 +66,9 @@ void adv_space_write_batch(const struct adv_space *space, const struct adv_famil
     plan->family.quantization = (enum adv_quantization)family->quantization;
     adv_choices_embed(space->request, &space->base, plan);
     /* fp8_full needs it; int8 lands on more matmuls */
-    plan->family.use_qwix = space->base.family.use_qwix || plan->family.quantization != ADV_QUANT_NONE;
+    plan->family.use_qwix = space->base.family.use_qwix;
+    if (!adv_request_pins(space->request, ADV_NAME_USE_QWIX_QUANTIZATION))
+        plan->family.use_qwix |= plan->family.quantization != ADV_QUANT_NONE;
     plan->family.use_ring_of_experts = family->ring_of_experts;
     /* Quantised megablox asserts that tiles divide the dimensions, and no published fp8 step runs it. */
     bool tokamax = space->fp8_through_tokamax && plan->family.quantization == ADV_QUANT_FP8_FULL;

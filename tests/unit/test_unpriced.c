@@ -26,6 +26,17 @@ static void keys_that_change_a_step_and_have_no_price_say_so(void **state)
         {"\"use_sliced_mla_proj\":true", true},
         {"\"use_gather_mosaic_kernel\":true", true},
         {"\"use_gather_mosaic_kernel\":false", false},
+        {"\"mesh_axes\":[\"data\",\"fsdp\"]", true},
+        {"\"mesh_axes\":[\"diloco\",\"data\",\"stage\",\"fsdp\",\"fsdp_transpose\",\"context\",\"context_usp_ulysses\","
+         "\"context_autoregressive\",\"tensor\",\"tensor_sequence\",\"expert\",\"autoregressive\"]",
+         false},
+        {"\"use_qk_clip\":true", true},
+        {"\"mla_qk_head_chunk_size\":8", true},
+        {"\"mla_qk_head_chunk_size\":0", false},
+        {"\"record_internal_nn_metrics\":1", true},
+        {"\"record_internal_nn_metrics\":0", false},
+        {"\"skip_step_on_spikes\":true", true},
+        {"\"scan_layers_per_stage\":true", true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

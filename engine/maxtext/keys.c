@@ -478,7 +478,7 @@ bool adv_key_is_read(const struct adv_key *key, const struct adv_plan *plan)
     case ADV_NEEDS_CUSTOM_REMAT:
         return plan->policy == ADV_POLICY_CUSTOM;
     case ADV_NEEDS_CONTEXT:
-        return adv_plan_degree(plan, ADV_AXIS_CONTEXT) > 1 || adv_plan_degree(plan, ADV_AXIS_ULYSSES) > 1;
+        return adv_plan_sequence_shards(plan) > 1 || adv_plan_degree(plan, ADV_AXIS_ULYSSES) > 1;
     case ADV_NEEDS_STAGES:
         return adv_plan_degree(plan, ADV_AXIS_STAGE) > 1;
     case ADV_NEEDS_EXPERT_SHARDS:

@@ -9,7 +9,7 @@
  * does. Tuned tiles replace them, but only for families that get that far. */
 static void fit_blocks(const struct adv_tile_pins *pins, struct adv_plan *plan)
 {
-    int64_t shards = plan->family.cp_strategy == ADV_CP_ULYSSES ? 1 : adv_plan_degree(plan, ADV_AXIS_CONTEXT);
+    int64_t shards = plan->family.cp_strategy == ADV_CP_ULYSSES ? 1 : adv_plan_sequence_shards(plan);
     int64_t queries = plan->family.seq_len / shards;
     int block = 512;
     while (block > 128 && queries % block != 0) block /= 2;

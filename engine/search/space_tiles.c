@@ -335,7 +335,7 @@ static struct attention_row attention_row(struct adv_tile_memo *memo, const stru
 static bool apply_attention(struct adv_tile_memo *memo, struct adv_plan *plan)
 {
     bool ulysses = plan->family.cp_strategy == ADV_CP_ULYSSES; /* sequences are whole while attention runs */
-    int context = adv_plan_degree(plan, ADV_AXIS_CONTEXT);
+    int context = adv_plan_sequence_shards(plan);
     int shards = ulysses ? 1 : context;
     struct attention_key key = {
         plan->family.seq_len / shards,

@@ -113,6 +113,12 @@ double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_clust
            plan->family.gradient_accumulation_steps;
 }
 
+int adv_plan_sequence_shards(const struct adv_plan *plan)
+{
+    const int experts = plan->family.rule == ADV_RULE_EP_AS_CP ? adv_plan_degree(plan, ADV_AXIS_EXPERT) : 1;
+    return adv_plan_degree(plan, ADV_AXIS_CONTEXT) * experts;
+}
+
 int adv_plan_weight_shards(const struct adv_plan *plan)
 {
     static const enum adv_axis sharding[] = {

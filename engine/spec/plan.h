@@ -315,6 +315,10 @@ double adv_plan_global_batch(const struct adv_plan *plan, const struct adv_clust
 /* Sequences of one microstep for each shard of the batch: a whole number in a legal plan. */
 double adv_plan_sequences_per_shard(const struct adv_plan *plan, const struct adv_cluster *cluster);
 
+/* Into how many parts attention finds a sequence cut when it begins, but for the Ulysses axis of usp: the
+ * context axis, and under the rules ep-as-cp the expert axis, which is that outside the experts. */
+int adv_plan_sequence_shards(const struct adv_plan *plan);
+
 /* Whether the attention context has padding between its rows where it lies in HBM, and the chip's host copies
  * take none (adv_chip.whole_host_copies): XLA lays out one sequence with the heads beside the head dimension,
  * in tiles of 8 rows; two or more with the positions there. Seen in compiled steps (libtpu 0.0.50.1) of 6 to

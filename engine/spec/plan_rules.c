@@ -253,7 +253,9 @@ static bool rule_latent_ranks(const struct adv_rule_facts *facts, struct adv_rul
 {
     if (!facts->has_latent) return false;
     int shards = facts->embed_shards;
-    if (facts->plan->family.rule == ADV_RULE_PIPELINE_LARGE_MOE) shards /= facts->expert;
+    if (facts->plan->family.rule == ADV_RULE_PIPELINE_LARGE_MOE ||
+        facts->plan->family.rule == ADV_RULE_EP_AS_CP)
+        shards /= facts->expert;
     for (int i = 0; i < facts->model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &facts->model->layers[i];
         int rank = layer->q_lora_rank % shards != 0 ? layer->q_lora_rank : layer->kv_lora_rank;
@@ -477,12 +479,12 @@ static int embed_shards(const struct adv_rule_facts *facts)
 {
     switch (facts->plan->family.rule) {
     case ADV_RULE_PURE_FSDP:
-    case ADV_RULE_EP_AS_CP:
-    case ADV_RULE_CP_AS_EP:
-        return facts->fsdp; /* what the other axes do to dense weights there is not known */
+        return facts->fsdp;
     case ADV_RULE_EP_AS_DP:
         return facts->fsdp * facts->fsdp_transpose * facts->context * facts->ulysses;
     case ADV_RULE_DEFAULT:
+    case ADV_RULE_EP_AS_CP:
+    case ADV_RULE_CP_AS_EP:
     case ADV_RULE_SHARD_EXP_ON_FSDP:
     case ADV_RULE_PIPELINE_LARGE_MOE:
         break;
@@ -508,6 +510,7 @@ static struct adv_rule_facts facts_of(const struct adv_plan *plan, const struct 
         .expert = adv_plan_degree(plan, ADV_AXIS_EXPERT),
         .autoregressive = adv_plan_degree(plan, ADV_AXIS_AUTOREGRESSIVE),
     };
+    facts.sequence_shards = adv_plan_sequence_shards(plan);
     facts.head_shards = facts.tensor * facts.tensor_sequence * facts.autoregressive;
     facts.mlp_shards = facts.head_shards * facts.fsdp_transpose;
     facts.embed_shards = embed_shards(&facts);

@@ -15,6 +15,7 @@ struct adv_rule_facts {
     const struct adv_model *model;
     const struct adv_cluster *cluster;
     int data, stage, fsdp, fsdp_transpose, context, ulysses, tensor, tensor_sequence, expert, autoregressive;
+    int sequence_shards;             /* adv_plan_sequence_shards */
     int head_shards;                 /* axes over attention heads and vocabulary */
     int embed_shards;                /* axes over the model dimension of attention weights */
     int mlp_shards;                  /* axes over the feed-forward width */

@@ -32,13 +32,14 @@ bool adv_rule_sparse_attention_kernel(const struct adv_rule_facts *facts, struct
 
 bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    int context = facts->context;
+    int context = facts->sequence_shards;
+    const char *at =
+        facts->context > 1 ? "/config/ici_context_parallelism" : "/config/ici_expert_parallelism";
     if (context == 1) return false;
     int64_t sequence = facts->plan->family.seq_len;
     int64_t parts = (int64_t)context * facts->ulysses * (facts->plan->family.cp_load_balance ? 2 : 1);
     if (facts->plan->family.cp_load_balance && context % 2 != 0) {
-        return adv_rule_broken(report, "/config/ici_context_parallelism",
-                               "use an even degree or context_parallel_load_balance false",
+        return adv_rule_broken(report, at, "use an even degree or context_parallel_load_balance false",
                                "load balancing swaps chunks between pairs of shards, but context is %d",
                                context);
     }
@@ -182,7 +183,7 @@ static struct adv_local_mask mask_of(const struct adv_plan *plan, const struct a
         .seq_len = plan->family.seq_len,
         .window_tokens = layer->window_tokens,
         .chunked = layer->attention == ADV_ATTENTION_CHUNKED,
-        .context = adv_plan_degree(plan, ADV_AXIS_CONTEXT),
+        .context = adv_plan_sequence_shards(plan),
         .load_balanced = plan->family.cp_load_balance,
     };
 }
@@ -190,7 +191,7 @@ static struct adv_local_mask mask_of(const struct adv_plan *plan, const struct a
 bool adv_plan_shards_masks(const struct adv_plan *plan, const struct adv_layer *layer)
 {
     return plan->family.use_tokamax_splash && plan->family.cp_strategy == ADV_CP_ALL_GATHER &&
-           adv_plan_degree(plan, ADV_AXIS_CONTEXT) > 1 &&
+           adv_plan_sequence_shards(plan) > 1 &&
            (layer->attention == ADV_ATTENTION_WINDOW || layer->attention == ADV_ATTENTION_CHUNKED);
 }
 
@@ -204,7 +205,7 @@ int adv_plan_odd_masks(const struct adv_plan *plan, const struct adv_layer *laye
 
 bool adv_plan_masks_divide(const struct adv_plan *plan, const struct adv_model *model)
 {
-    const int64_t queries = plan->family.seq_len / adv_plan_degree(plan, ADV_AXIS_CONTEXT);
+    const int64_t queries = plan->family.seq_len / adv_plan_sequence_shards(plan);
     const int block = (int)adv_min_i(512, queries); /* base.yml's; a smaller square has as many contents */
     for (int i = 0; i < model->layer_kinds_count; i++)
         if (adv_plan_shards_masks(plan, &model->layers[i]) &&
@@ -231,7 +232,7 @@ bool adv_rule_local_masks(const struct adv_rule_facts *facts, struct adv_rule_re
                     : "set use_tokamax_splash false",
                 "MaxText shards the masks of local layers over context %d, but tokamax's kernel has %d "
                 "of them: %s tiles of %d queries x %d keys are masked in part in %d %s",
-                facts->context, odd, t == 0 ? "forward" : "backward", tiles[t][0], tiles[t][1], odd,
+                facts->sequence_shards, odd, t == 0 ? "forward" : "backward", tiles[t][0], tiles[t][1], odd,
                 odd == 1 ? "way" : "ways");
         }
     }

@@ -32,7 +32,7 @@ bool adv_rule_linear_context(const struct adv_rule_facts *facts, struct adv_rule
 bool adv_rule_predicted_tokens(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     const struct adv_plan *plan = facts->plan;
-    if (facts->context == 1 || plan->family.mtp_layers == 0) return false;
+    if (facts->sequence_shards == 1 || plan->family.mtp_layers == 0) return false;
     if (plan->family.cp_load_balance)
         return adv_rule_broken(
             report, "/config/context_parallel_load_balance", "set it to false",
@@ -51,10 +51,10 @@ bool adv_rule_compressed_context(const struct adv_rule_facts *facts, struct adv_
     bool compresses = false;
     for (int i = 0; i < facts->model->layer_kinds_count; i++)
         compresses |= facts->model->layers[i].compress_ratio > 0;
-    if (facts->context * facts->ulysses == 1 || !compresses) return false;
+    if (facts->sequence_shards * facts->ulysses == 1 || !compresses) return false;
     return adv_rule_broken(report, "/config/ici_context_parallelism", "set it to 1",
                            "compressed attention takes no context parallelism, which is %d",
-                           facts->context * facts->ulysses);
+                           facts->sequence_shards * facts->ulysses);
 }
 
 /* types.py:5035 */

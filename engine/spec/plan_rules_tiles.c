@@ -18,12 +18,12 @@ static bool is_flash(const struct adv_rule_facts *facts)
 static int64_t query_length(const struct adv_rule_facts *facts)
 {
     if (facts->plan->family.cp_strategy == ADV_CP_ULYSSES) return facts->plan->family.seq_len;
-    return facts->plan->family.seq_len / facts->context;
+    return facts->plan->family.seq_len / facts->sequence_shards;
 }
 
 static int64_t key_length(const struct adv_rule_facts *facts)
 {
-    return adv_plan_circulates_keys(facts->plan) ? facts->plan->family.seq_len / facts->context
+    return adv_plan_circulates_keys(facts->plan) ? facts->plan->family.seq_len / facts->sequence_shards
                                                  : facts->plan->family.seq_len;
 }
 
@@ -35,7 +35,7 @@ static const char *hint_of_length(const struct adv_rule_facts *facts, struct adv
     char near[64];
     if (!report || length % LANES == 0) return NULL;
     const int64_t seq_len = facts->plan->family.seq_len,
-                  unit = length < seq_len ? LANES * facts->context : LANES;
+                  unit = length < seq_len ? LANES * facts->sequence_shards : LANES;
     (void)adv_near_text(adv_near_multiples(unit, seq_len), near, sizeof near);
     return adv_rule_hint(report,
                          "max_target_length=%s, a multiple of %lld: no block of whole 128 lanes divides %lld",

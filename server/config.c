@@ -169,8 +169,20 @@ static adv_code load_file(struct adv_daemon_config *config, const char *path, FI
         adv_code code = set_named(config, trim(name), trim(equals + 1), where, errors);
         if (code) result = code;
     }
+    if (ferror(file)) result = refuse(errors, "cannot read the settings in %s: %s", path, strerror(errno));
     (void)fclose(file);
     return result;
+}
+
+/* What Kubernetes tells every pod of a namespace about a Service called tpu-advisor, or tpu-advisor-…:
+ * …SERVICE_HOST, …SERVICE_PORT, …SERVICE_PORT_HTTP, …PORT=tcp://10.0.0.1:80, …PORT_80_TCP_ADDR. No setting is
+ * called so. */
+static bool is_of_a_service(const char *name, const char *value)
+{
+    const char *port = strstr(name, "PORT");
+    if (strstr(name, "SERVICE_HOST") || strstr(name, "SERVICE_PORT")) return true;
+    return port && (port == name || port[-1] == '_') &&
+           ((!port[4] && strstr(value, "://")) || (port[4] == '_' && isdigit((unsigned char)port[5])));
 }
 
 static adv_code load_environment(struct adv_daemon_config *config, char *const *environment, FILE *errors)
@@ -186,6 +198,7 @@ static adv_code load_environment(struct adv_daemon_config *config, char *const *
                        *environment + prefix);
         if (strcmp(name, "CONFIG") == 0) continue;                            /* read before this one */
         if (strcmp(name, "URL") == 0 || strcmp(name, "TOKEN") == 0) continue; /* of `tpu-advisor check` */
+        if (is_of_a_service(name, equals + 1)) continue;
         adv_code code = set_named(config, name, equals + 1, "environment " ENVIRONMENT_PREFIX "*", errors);
         if (code) result = code;
     }

@@ -61,6 +61,16 @@ test('unknown settings and values out of range are errors, all of them named', a
   assert.match((await run(['srve'])).err, /did you mean 'serve'/);
 });
 
+test('what Kubernetes tells of a Service called tpu-advisor is no setting', async () => {
+  const env = { TPU_ADVISOR_SERVICE_HOST: '10.0.0.1', TPU_ADVISOR_SERVICE_PORT: '80', TPU_ADVISOR_SERVICE_PORT_HTTP: '80', TPU_ADVISOR_PORT: 'tcp://10.0.0.1:80',
+    TPU_ADVISOR_PORT_80_TCP: 'tcp://10.0.0.1:80', TPU_ADVISOR_PORT_80_TCP_PROTO: 'tcp', TPU_ADVISOR_PORT_80_TCP_ADDR: '10.0.0.1',
+    TPU_ADVISOR_DATABASE_SERVICE_HOST: '10.0.0.2', TPU_ADVISOR_DATABASE_PORT: 'tcp://10.0.0.2:5432', TPU_ADVISOR_DATABASE_PORT_5432_TCP_PORT: '5432' };
+  const shown = await run(['serve', '--print-config'], { env });
+  assert.deepEqual([shown.status, shown.err], [0, '']);
+  for (const [name, value] of [['TPU_ADVISOR_PORT', '9090'], ['TPU_ADVISOR_REPORT', 'x'], ['TPU_ADVISOR_PORTS', 'tcp://x']])
+    assert.equal((await run(['serve', '--print-config'], { env: { [name]: value } })).status, 2, name);
+});
+
 test('an address in use is said, not shared', async () => {
   const first = await startDaemon();
   const second = await run(['serve', '--listen', `127.0.0.1:${first.port}`]);

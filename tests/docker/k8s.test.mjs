@@ -33,6 +33,7 @@ test('and a broken one it does not', () => {
 test('pods run without rights, and their volumes are there', () => {
   for (const { spec: { template: { spec } } } of manifests) {
     assert.equal(spec.securityContext.runAsNonRoot, true);
+    assert.equal(spec.enableServiceLinks, false); // variables of a Service called tpu-advisor look like settings
     for (const container of spec.containers) {
       assert.equal(container.securityContext.readOnlyRootFilesystem, true);
       for (const mount of container.volumeMounts) assert.ok(spec.volumes.some((volume) => volume.name === mount.name), mount.name);

@@ -41,6 +41,7 @@ test('selectors find the pods, probes the daemon, and pods have no rights', () =
     assert.equal(container.image, kustomization.images[0].name);
     for (const { name } of container.env) assert.ok(settings.has(name), name);
   }
+  assert.equal(template.spec.enableServiceLinks, false); // the Service is called tpu-advisor: its variables look like settings
   const drain = Number(template.spec.containers[0].env.find((one) => one.name === 'TPU_ADVISOR_DRAIN_DELAY').value) + 20;
   assert.ok(template.spec.terminationGracePeriodSeconds > drain);
 });

@@ -77,15 +77,26 @@ static adv_code report_unknown(const char *name, const char *where, FILE *errors
                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+/* A secret that is not there must stop the start: without its database's URL a daemon would run and store
+ * nothing. */
 static adv_code read_first_line(const char *path, char *value, const char *where, FILE *errors)
 {
     FILE *file = fopen(path, "r");
     if (!file) {
         return refuse(errors, "%s: cannot read %s: %s", where, path, strerror(errno));
     }
+    errno = 0;
     if (!fgets(value, ADV_LIMIT_SETTING, file)) value[0] = '\0';
-    value[strcspn(value, "\r\n")] = '\0';
+    const int failure = ferror(file) ? errno : 0; /* of a folder, say */
+    const size_t length = strcspn(value, "\r\n");
+    const bool is_whole = value[length] != '\0' || fgetc(file) == EOF;
+    value[length] = '\0';
     (void)fclose(file);
+    if (failure) return refuse(errors, "%s: cannot read %s: %s", where, path, strerror(failure));
+    if (!is_whole)
+        return refuse(errors, "%s: the first line of %s is longer than %d bytes", where, path,
+                      ADV_LIMIT_SETTING - 1);
+    if (length == 0) return refuse(errors, "%s: the first line of %s is empty", where, path);
     return ADV_OK;
 }
 
@@ -237,8 +248,10 @@ static adv_code walk_flags(struct adv_daemon_config *config, int argc, char **ar
         const char *value = equals ? equals + 1 : NULL;
         if (!value && setting && setting->type == SETTING_BOOL) value = "true";
         if (!value && i + 1 < argc) value = argv[++i];
-        if (strcmp(name, "config") == 0) {
+        if (strcmp(name, "config") == 0 && value && *value) {
             *config_path = value;
+        } else if (strcmp(name, "config") == 0) {
+            if (config) result = refuse(errors, "--config needs a file");
         } else if (config && !setting) {
             result = report_unknown(name, "command line", errors);
         } else if (config && !value) {

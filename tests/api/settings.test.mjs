@@ -71,6 +71,25 @@ test('what Kubernetes tells of a Service called tpu-advisor is no setting', asyn
     assert.equal((await run(['serve', '--print-config'], { env: { [name]: value } })).status, 2, name);
 });
 
+test('settings that cannot be read stop the start: a daemon without its secret would store nothing', async () => {
+  const { folder, remove } = scratchFolder();
+  const write = (name, text) => { writeFileSync(join(folder, name), text); return join(folder, name); };
+  for (const [args, env, said] of [
+    [['--database-url-file', folder], {}, /cannot read .*: Is a directory/],
+    [[], { TPU_ADVISOR_DATABASE_URL_FILE: write('empty', '') }, /first line of .*empty is empty/],
+    [[], { TPU_ADVISOR_DATABASE_URL_FILE: write('blank', '\npostgresql://x/y\n') }, /first line of .*blank is empty/],
+    [[], { TPU_ADVISOR_DATABASE_URL_FILE: write('long', `postgresql://x/${'y'.repeat(5000)}`) }, /first line of .*long is longer than/],
+    [['--config', folder], {}, /cannot read the settings in .*: Is a directory/],
+    [['--config'], {}, /--config needs a file/],
+    [['--config='], {}, /--config needs a file/],
+  ]) {
+    const refused = await run(['serve', '--print-config', ...args], { env });
+    assert.equal(refused.status, 2, `${args} ${JSON.stringify(env)}: ${refused.out}`);
+    assert.match(refused.err, said);
+  }
+  remove();
+});
+
 test('an address in use is said, not shared', async () => {
   const first = await startDaemon();
   const second = await run(['serve', '--listen', `127.0.0.1:${first.port}`]);

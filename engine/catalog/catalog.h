@@ -87,8 +87,9 @@ struct adv_catalog_bundle {
 
 struct adv_catalog; /* opaque */
 
-/* NULL with findings when a file of `override_dir` cannot be read or any data is wrong: a constant or field
- * missing, a number without source or confidence. Pointers are "/<file>/…". */
+/* NULL with findings when a file of `override_dir` cannot be read, when it has none of the catalog's (it may
+ * be misspelled), or any data is wrong: a constant or field missing, a number without source or confidence.
+ * Pointers are "/<file>/…". */
 struct adv_catalog *adv_catalog_load(const char *override_dir /* NULL = embedded */, adv_err *err);
 void adv_catalog_free(struct adv_catalog *catalog); /* NULL is fine */
 

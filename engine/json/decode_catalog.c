@@ -140,6 +140,7 @@ static const struct adv_embedded_file *embedded(const char *name)
 struct hashes {
     uint64_t all, calibration;
     char fitted_at[32];
+    int own_files_count; /* of the caller's folder */
 };
 
 static void decode_root(struct adv_catalog *catalog, const struct data_file *data, const json_t *root,
@@ -183,6 +184,7 @@ static void load_file(struct adv_catalog *catalog, const struct data_file *data,
     int findings = err->count;
     char *own = override_dir ? read_file(override_dir, data->name, &length_bytes, err) : NULL;
     if (own) {
+        hashes->own_files_count++;
         decode_text(catalog, data, own, length_bytes, hashes, err);
         free(own);
         return;
@@ -206,6 +208,10 @@ struct adv_catalog *adv_catalog_load(const char *override_dir, adv_err *err)
     adv_arena_init(&catalog->arena, ADV_LIMIT_ARENA_BYTES);
     struct hashes hashes = {.all = ADV_HASH_START, .calibration = ADV_HASH_START};
     for (int i = 0; i < DATA_FILES; i++) load_file(catalog, &data_files[i], override_dir, &hashes, &found);
+    if (override_dir && hashes.own_files_count == 0 && found.code == ADV_OK)
+        (void)adv_err_add(&found, ADV_E_IO, "",
+                          "the folder has chips.json, models.json or other files of the catalog",
+                          "there is no catalog file in %.400s", override_dir);
     (void)snprintf(catalog->hash, sizeof catalog->hash, "%016llx", (unsigned long long)hashes.all);
     (void)snprintf(catalog->calibration, sizeof catalog->calibration, "%s/%016llx",
                    hashes.fitted_at[0] ? hashes.fitted_at : "undated",

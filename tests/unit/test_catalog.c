@@ -258,6 +258,18 @@ static void a_missing_constant_or_field_is_a_load_error_that_names_it(void **sta
     assert_string_equal(err.findings[0].pointer, "/keys.json");
 }
 
+static void a_folder_without_a_file_of_the_catalog_is_refused(void **state)
+{
+    (void)state;
+    adv_err err;
+    assert_null(load_with("model.json", "{}", &err));
+    assert_int_equal(err.code, ADV_E_IO);
+    assert_non_null(strstr(err.findings[0].detail, "no catalog file in /tmp/adv-catalog-"));
+    adv_err_init(&err);
+    assert_null(adv_catalog_load("/nonexistent/catalog", &err));
+    assert_non_null(strstr(err.findings[0].detail, "/nonexistent/catalog"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +286,7 @@ int main(void)
         cmocka_unit_test(maxtext_takes_the_name_of_every_model),
         cmocka_unit_test(a_single_file_can_be_overridden_and_changes_the_hash),
         cmocka_unit_test(a_missing_constant_or_field_is_a_load_error_that_names_it),
+        cmocka_unit_test(a_folder_without_a_file_of_the_catalog_is_refused),
     };
     return run_group_with_catalog(tests);
 }

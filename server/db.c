@@ -186,6 +186,12 @@ static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err
                            "the token is for the project '%.95s'", db->project);
     if (strncmp(state, "53", 2) == 0)
         return adv_err_add(err, ADV_E_STORE, "", NULL, "the database is out of resources");
+    if (strcmp(state, "25006") == 0) /* a standby, or a primary that somebody has closed */
+        return adv_err_add(err, ADV_E_STORE, "", "what is stored can be read", "the database is read-only");
+    if (strcmp(state, "42501") == 0)
+        return adv_err_add(err, ADV_E_STORE, "", "sql/roles.sql gives the daemon's role its rights",
+                           "the database refuses: %.200s",
+                           PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
     return adv_err_add(err, ADV_E_INTERNAL, "", NULL, "the database reports %.5s", state);
 }
 

@@ -14,7 +14,7 @@ const { folder, remove } = scratchFolder();
 const owner = freshDatabase(DATABASE);
 const app = owner.replace('user=tpu_advisor', 'user=tpu_advisor_app');
 const secret = (name) => readFileSync(join(folder, name), 'utf8').trim();
-let daemon;
+let daemon, admin;
 
 function runService(name, env = {}) {
   const script = services[name].command[0].replaceAll('$$', '$').replaceAll('/secrets', folder).replaceAll('/roles.sql', join(root, 'sql/roles.sql'));
@@ -60,7 +60,7 @@ test('the role changes no table, no trigger, no other role, and is above no rule
 test('under it the daemon does all that it does: runs, tags, baselines, checks, measurements, sweeps, calibrations, tokens', async () => {
   const made = await run(['token', 'create', 'ci', '--scope', 'read,write,admin', '--database-url', app]);
   assert.equal(made.status, 0, made.err);
-  const token = made.out.trim();
+  const token = admin = made.out.trim();
   const known = async () => (await daemon.fetch('/v1/runs', { headers: { Authorization: `Bearer ${token}` } })).status === 200;
   await until('the token is known', known);
   const ask = async (method, path, body, type = 'application/json') => {
@@ -85,4 +85,13 @@ test('under it the daemon does all that it does: runs, tags, baselines, checks, 
   await ask('DELETE', `/v1/runs/${other.run_id}`);
   await ask('POST', `/v1/runs/${other.run_id}/restore`);
   assert.notEqual(sql(DATABASE, 'SELECT count(*) FROM audit'), '0');
+});
+
+test('a right that the role lacks is said, and is no bug of the program', async () => {
+  sql(DATABASE, 'REVOKE INSERT ON runs FROM tpu_advisor_app, tpu_advisor_project');
+  const refused = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }), { Authorization: `Bearer ${admin}` })).json();
+  sql(DATABASE, 'GRANT INSERT ON runs TO tpu_advisor_app, tpu_advisor_project');
+  assert.equal(refused.status, 503, JSON.stringify(refused));
+  assert.match(refused.detail, /permission denied for table runs/);
+  assert.match(refused.errors[0].hint, /roles\.sql/);
 });

@@ -148,6 +148,24 @@ test('a daemon that starts before its database stores once it is there', async (
   await daemon.stop();
 });
 
+test('a read-only database is said to be one: 503, not a bug, and what is stored can be read', async () => {
+  const database = freshDatabase('read_only');
+  const daemon = await startDaemon({ database });
+  const { run_id: id } = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
+  sql('postgres', 'ALTER DATABASE read_only SET default_transaction_read_only = on');
+  sql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'read_only'");
+  await until('it reads again', async () => (await daemon.fetch(`/v1/runs/${id}`)).status === 200);
+  for (const refused of [await daemon.post('/v1/estimate', estimateRequest({ store: true })),
+    await daemon.fetch(`/v1/runs/${id}`, { method: 'DELETE' })]) {
+    assert.ok(Number(refused.headers.get('retry-after')) > 0);
+    assert.match((await problem(assert, refused, 503, 'store-unavailable')).detail, /read-only/);
+  }
+  sql('postgres', 'ALTER DATABASE read_only RESET default_transaction_read_only');
+  sql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'read_only'");
+  await until('it stores again', async () => (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).status === 200);
+  await daemon.stop();
+});
+
 test('a run that locks wait for is not stored, in bounded time', async () => {
   const daemon = await startDaemon({ database: freshDatabase('fault_lock') });
   const holder = spawn('psql', ['-Xq', process.env.CLUSTER_URL.replace('/tpu_advisor?', '/fault_lock?')], { stdio: ['pipe', 'ignore', 'ignore'] });

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,13 +56,23 @@ static void keep_memory(void)
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
 }
 
+/* Whether all that was printed has arrived: a token, a table or a version that is lost on a full disk is no
+ * success. */
+static bool is_written(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+    (void)fprintf(stderr, "tpu-advisor: standard output cannot be written: %s\n", strerror(errno));
+    return false;
+}
+
 /* A command that is misused tells its usage on standard error; one that is asked for it, where it can be
  * paged. */
 static int run_command(int command, int argc, char **argv)
 {
     const bool is_asked = argc == 2 && strcmp(argv[1], "--help") == 0;
     if (is_asked) (void)dup2(STDOUT_FILENO, STDERR_FILENO);
-    const int status = commands[command].run(argc, argv);
+    int status = commands[command].run(argc, argv);
+    if (status == ADV_CLI_OK && !is_written()) status = ADV_CLI_FAILED;
     return is_asked && status == ADV_CLI_USAGE ? ADV_CLI_OK : status;
 }
 
@@ -76,10 +87,10 @@ int main(int argc, char **argv)
         print_usage(stdout);
         return ADV_CLI_OK;
     }
-    if (strcmp(argv[1], "--version") == 0) return adv_cli_version(argc - 1, argv + 1);
+    const char *asked = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
     const char *names[COMMANDS_COUNT];
     for (int i = 0; i < COMMANDS_COUNT; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) return run_command(i, argc - 1, argv + 1);
+        if (strcmp(asked, commands[i].name) == 0) return run_command(i, argc - 1, argv + 1);
         names[i] = commands[i].name;
     }
     const char *nearest = adv_text_nearest(argv[1], names, COMMANDS_COUNT);

@@ -120,6 +120,8 @@ test('a full disk stops the log, not the service; a report that cannot be writte
   const full = spawn('sh', ['-c', `"${program}" estimate - > /dev/full`], { stdio: ['pipe', 'ignore', 'pipe'] });
   full.stdin.end(golden('estimate-v6e-llama8b-8c.json'));
   assert.notEqual(await new Promise((resolve) => { full.on('close', resolve); }), 0, 'half an answer is no success');
+  for (const command of ['version', 'serve --print-config', `validate ${join(root, 'tests/accuracy/e2e.json')}`, '--version'])
+    assert.throws(() => execFileSync('sh', ['-c', `"${program}" ${command} > /dev/full`], { stdio: 'pipe' }), /standard output/, command);
 });
 
 test('an answer that is cut off in the middle costs nobody else', async () => {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "engine/json/check_job.h"
@@ -27,7 +28,7 @@ struct job {
     char baseline[2 * ADV_LIMIT_NAME];
     const char *url, *token;
     const char *markdown, *junit, *json; /* files; "-" is standard output */
-    int files_count, asked_count;        /* asked: before the service was found to be away */
+    int files_count;
     char *files[FILES_MAX];
 };
 
@@ -49,7 +50,7 @@ static int usage(void)
         "is away\nor something else, as a login page, answers in its place.\n\n"
         "  --url URL             the daemon; or TPU_ADVISOR_URL. The token is TPU_ADVISOR_TOKEN's\n"
         "  --baseline P/L        project and label; --baseline-run ID names a run instead\n"
-        "  --limit NAME=FRAC     a number, each name once: time_per_token_increase_frac (0.03 unless one is\n"
+        "  --limit NAME=FRAC     0.03 is 3 %%, each name once: time_per_token_increase_frac (0.03 unless one is\n"
         "                        given), step_time_increase_frac, tokens_per_s_per_chip_decrease_frac,\n"
         "                        usd_per_token_increase_frac, hbm_increase_frac\n"
         "  --may-not-fit         a candidate that does not fit in memory is no failure by itself\n"
@@ -65,6 +66,17 @@ static int usage(void)
     return EXIT_BAD_INPUT;
 }
 
+/* False, and said: no gate. Above 100 % it is one, but 3 is mostly meant as 3 %, and stays green. */
+static bool is_limit(const char *text, double frac)
+{
+    if (!isfinite(frac)) return false;
+    const bool is_endless = frac >= 1 && strstr(text, "_decrease_");
+    if (is_endless || frac > 1)
+        (void)fprintf(stderr, "tpu-advisor: --limit %s allows %g %%%s; 3 %% is 0.03\n", text, 100 * frac,
+                      is_endless ? ", which nothing can exceed" : "");
+    return !is_endless;
+}
+
 static bool take_limit(void *context, char *text)
 {
     struct job *job = context;
@@ -72,7 +84,7 @@ static bool take_limit(void *context, char *text)
     char *end = NULL;
     if (!equals || job->spec.limits_count == ADV_LIMIT_CHECK_WORDS) return false;
     const double frac = strtod(equals + 1, &end);
-    bool taken = end > equals + 1 && !*end && isfinite(frac);
+    bool taken = end > equals + 1 && !*end && is_limit(text, frac);
     *equals = '\0';
     for (int i = 0; i < job->spec.limits_count; i++)
         taken = taken && strcmp(job->spec.limits[i].name, text) != 0;
@@ -109,7 +121,8 @@ static bool add_file(struct job *job, const char *path)
 static bool add_files(struct job *job, const char *pattern)
 {
     glob_t found = {0};
-    const int failure = strpbrk(pattern, "*?[") ? glob(pattern, 0, NULL, &found) : -1;
+    const bool is_pattern = strpbrk(pattern, "*?[") && access(pattern, F_OK) != 0;
+    const int failure = is_pattern ? glob(pattern, 0, NULL, &found) : -1;
     if (failure == -1) return add_file(job, pattern);
     bool good = failure == 0;
     if (!good) (void)fprintf(stderr, "tpu-advisor: no file matches %s\n", pattern);
@@ -127,6 +140,20 @@ static const char *git_ref_of_pipeline(void)
         if (value && *value) return value;
     }
     return NULL;
+}
+
+/* What contradicts itself; false: something does. */
+static bool check_together(const struct job *job)
+{
+    const char *const reports[] = {job->markdown, job->junit, job->json};
+    int to_stdout = 0;
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
+        to_stdout += reports[i] && strcmp(reports[i], "-") == 0;
+    if (to_stdout > 1) (void)fprintf(stderr, "tpu-advisor: only one report goes to standard output\n");
+    const bool two_baselines = job->spec.baseline_run_id && job->spec.baseline_project;
+    if (two_baselines)
+        (void)fprintf(stderr, "tpu-advisor: --baseline or --baseline-run names the baseline, not both\n");
+    return to_stdout <= 1 && !two_baselines;
 }
 
 static bool read_arguments(int argc, char **argv, struct job *job)
@@ -171,7 +198,8 @@ static bool read_arguments(int argc, char **argv, struct job *job)
         job->spec.limits[0].frac = 0.03;
         job->spec.limits_count = 1;
     }
-    return job->url && (job->spec.baseline_run_id || job->spec.baseline_project) && job->files_count > 0;
+    return job->url && (job->spec.baseline_run_id || job->spec.baseline_project) && job->files_count > 0 &&
+           check_together(job);
 }
 
 static bool is_away(int status)
@@ -233,6 +261,12 @@ static int take_stranger(const struct adv_client_answer *answer, adv_err *err)
     return EXIT_AWAY;
 }
 
+/* A page for people: whatever its status, it is not what a daemon says. */
+static bool is_stranger(const struct adv_client_answer *answer)
+{
+    return answer->status < 400 || (!is_away(answer->status) && !strcasecmp(answer->media_type, "text/html"));
+}
+
 static int check_file(const struct job *job, struct row *row)
 {
     adv_err err = adv_err_empty();
@@ -248,7 +282,7 @@ static int check_file(const struct job *job, struct row *row)
         else if (answer.status == 200 && adv_check_answer_read(answer.body, answer.body_bytes, &row->answer))
             status = row->answer.pass ? EXIT_PASS : EXIT_REGRESSION;
         else
-            status = answer.status < 400 ? take_stranger(&answer, &err) : take_refusal(&answer, row);
+            status = is_stranger(&answer) ? take_stranger(&answer, &err) : take_refusal(&answer, row);
     }
     if (err.count) say_findings(&err, row);
     free(answer.body);
@@ -340,29 +374,39 @@ static bool write_report(const char *path, void (*print)(const struct row *, int
     print(rows, rows_count, &text);
     FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
     bool good = file && !text.overflow && fwrite(text.data, 1, text.length_bytes, file) == text.length_bytes;
-    if (file && file != stdout) good = fclose(file) == 0 && good;
+    if (file) good = (file == stdout ? fflush(file) : fclose(file)) == 0 && good;
     if (!good) (void)fprintf(stderr, "tpu-advisor: cannot write %s: %s\n", path, strerror(errno));
     adv_text_free(&text);
     return good;
 }
 
+/* Where the service is away the others are not asked for; the reports have them all the same. */
+static void skip_others(const struct job *job, struct row *rows, int asked)
+{
+    for (int i = asked; i < job->files_count; i++) {
+        rows[i].file = job->files[i];
+        rows[i].status = EXIT_AWAY;
+        rows[i].message = strdup("not asked for, after what came in place of an answer for one before it");
+    }
+    if (asked < job->files_count)
+        (void)fprintf(stderr, "tpu-advisor: the other %d candidates are not asked for\n",
+                      job->files_count - asked);
+}
+
 static int run(struct job *job, struct row *rows)
 {
     int worst = EXIT_PASS, asked = 0;
-    for (bool is_gone = false; asked < job->files_count && !is_gone; asked++) {
+    while (asked < job->files_count && worst != EXIT_AWAY) {
         struct row *row = &rows[asked];
-        row->file = job->files[asked];
+        row->file = job->files[asked++];
         row->status = check_file(job, row);
         if (row->status > worst) worst = row->status;
-        is_gone = row->status == EXIT_AWAY && !row->answer.json;
-        if (is_gone && asked + 1 < job->files_count)
-            (void)fprintf(stderr, "tpu-advisor: the other %d candidates are not asked for\n",
-                          job->files_count - asked - 1);
     }
+    skip_others(job, rows, asked);
     const char *markdown = job->markdown || job->junit || job->json ? job->markdown : "-";
-    const bool written = write_report(markdown, print_markdown, rows, asked) &&
-                         write_report(job->junit, print_junit, rows, asked) &&
-                         write_report(job->json, print_json, rows, asked);
+    bool written = write_report(markdown, print_markdown, rows, job->files_count);
+    written = write_report(job->junit, print_junit, rows, job->files_count) && written;
+    written = write_report(job->json, print_json, rows, job->files_count) && written;
     return written || worst == EXIT_AWAY ? worst : EXIT_BAD_INPUT;
 }
 

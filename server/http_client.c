@@ -210,6 +210,10 @@ adv_code adv_client_ask(const char *url, const char *path, const char *token, co
     if (strlen(url) >= ADV_LIMIT_URL_BYTES || !read_url(url, &address))
         return adv_err_add(err, ADV_E_INVALID, "", "http://host:port or https://host", "'%.200s' is no URL",
                            url);
+    for (const char *at = token; at && *at; at++)
+        if (*at <= ' ' || *at > '~')
+            return adv_err_add(err, ADV_E_INVALID, "", "a line break at its end, from a file or a form, say",
+                               "the token has a character that no token has");
     struct adv_text request = adv_text_empty(ANSWER_LIMIT_BYTES);
     adv_text_format(&request,
                     "%s %s%s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\nAccept: application/json\r\n",

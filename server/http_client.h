@@ -20,7 +20,7 @@ struct adv_client_answer {
 
 /* `url`: http://host[:port][/path] or https://…; `path` is added to it. `token` NULL: none is sent; `json`
  * NULL: a GET, else a POST of it, under the Idempotency-Key `key` unless that is NULL. ADV_E_IO: nobody
- * answered, or not in HTTP; ADV_E_INVALID: no URL. */
+ * answered, or not in HTTP; ADV_E_INVALID: no URL, or a token with line breaks, blanks or the like. */
 ADV_MUST_CHECK adv_code adv_client_ask(const char *url, const char *path, const char *token, const char *json,
                                        const char *key, int timeout_s, struct adv_client_answer *answer,
                                        adv_err *err);

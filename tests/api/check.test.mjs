@@ -160,6 +160,11 @@ test('bad input is 2, and says where: in files, arguments, names and tokens', as
     [[good], { args: ['--baseline', 'alpha/none'] }, /no baseline/],
     [[good], { args: ['--markdown', '/nonexistent/report'] }, /cannot write/],
     [[good], { args: ['--url', 'ftp://x'] }, /no URL/],
+    [[good], { args: ['--baseline-run', '01a22497-909b-76ea-ae2e-58d289c33367'] }, /not both/],
+    [[good], { args: ['--junit', '-', '--json', '-'] }, /only one report/],
+    [[good], { args: ['--limit', 'tokens_per_s_per_chip_decrease_frac=1'] }, /allows 100 %, which nothing can exceed/],
+    [[good], { env: { TPU_ADVISOR_TOKEN: 'tpa_hidden\n' } }, /the token has a character/],
+    [[good], { env: { TPU_ADVISOR_TOKEN: 'tpa_hidden\r\nX-Other: 1' } }, /the token has a character/],
   ];
   for (const [files, options, about] of cases) {
     const result = await check(files, options);
@@ -219,6 +224,8 @@ test('what is no verdict is 3, and the report says what was answered', async () 
     [302, { ...html, Location: 'https://login.example/start?next=/v1/checks' }, page, /HTTP status 302, which leads to https:\/\/login\.example\/start\?next=\/v1\/checks/],
     [307, { Location: `/${'x'.repeat(5000)}` }, '', /HTTP status 307,/],
     [304, {}, '', /HTTP status 304,/],
+    [401, html, page, /HTTP status 401 with text\/html,/],
+    [404, html, page, /HTTP status 404 with text\/html,/],
     [200, html, page, /HTTP status 200 with text\/html,/],
     [200, {}, '', /HTTP status 200, and no verdict/],
     [204, {}, '', /HTTP status 204/],
@@ -236,7 +243,37 @@ test('what is no verdict is 3, and the report says what was answered', async () 
     const report = JSON.parse(readFileSync(json, 'utf8'));
     assert.deepEqual([report.verdict, report.checks[0].status, report.checks[0].check], ['error', 'away', null]);
     assert.match(report.checks[0].message, said);
+    assert.deepEqual([report.checks.length, report.checks[1].status, report.checks[1].check], [2, 'away', null], 'nor is the other left out');
+    assert.match(report.checks[1].message, /not asked for/);
   }
+});
+
+test('every report has every candidate, also when the service is away or another report cannot be written', async () => {
+  const files = ['one.json', 'two.json', 'three.json'].map((name) => write(name, plan(2)));
+  const [markdown, junit, json] = ['all.md', 'all.xml', 'all.json'].map((name) => join(folder, name));
+  const away = await check(files, { args: ['--url', 'http://127.0.0.1:1', '--markdown', markdown, '--junit', junit, '--json', json] });
+  assert.equal(away.status, 3);
+  assert.match(readFileSync(markdown, 'utf8'), /^# TPU Advisor: 0 of 3 candidates pass\n/);
+  const suites = readFileSync(junit, 'utf8').match(/<testsuite name="[^"]*" tests="1" failures="0" errors="1">/g);
+  assert.equal(suites.length, 3);
+  assert.deepEqual(JSON.parse(readFileSync(json, 'utf8')).checks.map((one) => [one.file, one.status]), files.map((file) => [file, 'away']));
+  const unwritten = await check(files, { args: ['--markdown', '/nonexistent/report', '--junit', join(folder, 'other.xml'), '--json', join(folder, 'other.json')] });
+  assert.equal(unwritten.status, 2);
+  assert.match(readFileSync(join(folder, 'other.xml'), 'utf8'), /three\.json/);
+  assert.equal(JSON.parse(readFileSync(join(folder, 'other.json'), 'utf8')).verdict, 'pass');
+});
+
+test('a limit beyond 100 % is said to be one: 3 is not 3 %', async () => {
+  const good = write('good.json', plan(2));
+  const wide = await check([good], { args: ['--limit', 'time_per_token_increase_frac=3'] });
+  assert.equal(wide.status, 0);
+  assert.match(wide.err, /time_per_token_increase_frac=3 allows 300 %; 3 % is 0\.03/);
+  assert.equal((await check([good], { args: ['--limit', 'time_per_token_increase_frac=0.03'] })).err, '');
+});
+
+test('a file whose name looks like a pattern is that file', async () => {
+  const result = await check([write('[x].json', plan(2))]);
+  assert.equal(result.status, 0, result.err);
 });
 
 test('HTTPS is spoken, with a certificate that is trusted and for that name only', async () => {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/estimate.h"
 #include "engine/maxtext/run.h"
 
 void adv_script_escape(struct adv_text *text, const char *string, const char *special, const char *mark)
@@ -37,10 +38,11 @@ void adv_script_headline(struct adv_text *text, const struct adv_artifact_source
     adv_text_append(text, " ");
     adv_script_plain(text, source->topology);
     if (source->slices > 1) adv_text_format(text, " x %d slices", source->slices);
-    adv_text_format(text,
-                    ": predicted %.4g s a step (90 %% between %.4g and %.4g), %.1f of %.1f GiB per device\n",
-                    row->step_time_s, row->step_time_low_s, row->step_time_high_s,
-                    row->hbm_bytes_per_device / ADV_GIB, source->hbm_limit_bytes_per_device / ADV_GIB);
+    adv_text_format(
+        text, ": predicted %.4g s a step (90 %% between %.4g and %.4g), %.1f of %.1f GiB per device%s\n",
+        row->step_time_s, row->step_time_low_s, row->step_time_high_s, row->hbm_bytes_per_device / ADV_GIB,
+        source->hbm_limit_bytes_per_device / ADV_GIB,
+        row->verdict && !strcmp(row->verdict, adv_fit_name(ADV_FIT_NO)) ? ": DOES NOT FIT" : "");
 }
 
 void adv_script_release(struct adv_text *text, const struct adv_artifact_source *source)

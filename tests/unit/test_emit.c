@@ -233,15 +233,41 @@ static const char hostile_answer[] =
     ","
     "\"engine\":{\"version\":\"1\"}}";
 
-static void artifact(const char *name, struct adv_text *text)
+static void artifact_of(const char *answer, const char *name, struct adv_text *text)
 {
     static adv_err err;
     adv_err_init(&err);
     adv_text_init(text, 65536);
     struct adv_catalog *catalog = adv_catalog_load(NULL, &err);
-    if (adv_artifact_from_answer(catalog, name, hostile_answer, strlen(hostile_answer), 1, text, &err))
+    if (adv_artifact_from_answer(catalog, name, answer, strlen(answer), 1, text, &err))
         fail_msg("%s", err.findings[0].detail);
     adv_catalog_free(catalog);
+}
+
+static void artifact(const char *name, struct adv_text *text)
+{
+    artifact_of(hostile_answer, name, text);
+}
+
+static void files_of_a_plan_that_does_not_fit_say_so_first(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"maxtext.sh",  "maxtext.yml", "libtpu.env", "xpk.sh",
+                                        "gcluster.sh", "jobset.yaml", "report.md"};
+    char answer[sizeof hostile_answer + 16];
+    const char *verdict = strstr(hostile_answer, "\"fits\"");
+    assert_non_null(verdict);
+    (void)snprintf(answer, sizeof answer, "%.*s\"does_not_fit\"%s", (int)(verdict - hostile_answer),
+                   hostile_answer, verdict + strlen("\"fits\""));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct adv_text text;
+        artifact_of(answer, names[i], &text);
+        assert_non_null(strstr(text.data, "GiB per device: DOES NOT FIT\n"));
+        adv_text_free(&text);
+        artifact(names[i], &text);
+        assert_null(strstr(text.data, "DOES NOT FIT"));
+        adv_text_free(&text);
+    }
 }
 
 static void scripts_quote_what_came_from_a_request(void **state)
@@ -455,6 +481,7 @@ int main(void)
         cmocka_unit_test(a_model_without_a_name_is_written_as_dimensions),
         cmocka_unit_test(changes_name_exactly_the_keys_that_differ_with_defaults_spelled_out),
         cmocka_unit_test(each_flag_is_written_once_and_bundles_do_not_override_the_plan),
+        cmocka_unit_test(files_of_a_plan_that_does_not_fit_say_so_first),
         cmocka_unit_test(scripts_quote_what_came_from_a_request),
         cmocka_unit_test(submitted_commands_are_one_line_with_the_readers_variables),
         cmocka_unit_test(a_benchmark_writes_no_checkpoints_unless_the_answer_speaks_of_them),

@@ -90,6 +90,23 @@ static void answer_files(const struct adv_catalog *catalog, enum adv_request_kin
                           ANSWERS_BYTES_MAX);
 }
 
+/* Offers what the command takes: the batch and length of a workload are for advise to search around. */
+static int print_usage(const char *command, enum adv_request_kind kind)
+{
+    (void)fprintf(stderr, "usage: tpu-advisor %s [--catalog DIR] FILE...    (- is standard input)\n",
+                  command);
+    if (kind == ADV_REQUEST_SIMULATE || kind == ADV_REQUEST_TUNE) return ADV_CLI_USAGE;
+    (void)fprintf(
+        stderr,
+        "  FILE: a request of %s, a recipe (shell script, command line, Kubernetes manifest, MaxText\n"
+        "  YAML), or the config.json of a Hugging Face model; of several files the answer is an array\n"
+        "  beside them, or without FILE: --model NAME --chip tpu7x --topology 4x4x4 --slices 2\n"
+        "  --command N,%s and MaxText keys, as --per_device_batch_size 2%s\n",
+        command, kind == ADV_REQUEST_ADVISE ? " --seq_len 8192 --global_batch_sequences 256" : "",
+        kind == ADV_REQUEST_ADVISE ? "" : " --max_target_length 8192");
+    return ADV_CLI_USAGE;
+}
+
 int adv_cli_oneshot(int argc, char **argv)
 {
     static const char *const names[] = {[ADV_REQUEST_ESTIMATE] = "estimate",
@@ -97,19 +114,12 @@ int adv_cli_oneshot(int argc, char **argv)
                                         [ADV_REQUEST_SIMULATE] = "simulate",
                                         [ADV_REQUEST_TUNE] = "tune",
                                         [ADV_REQUEST_LINT] = "lint"};
-    static const char recipe_usage[] =
-        "  FILE: a request, a recipe (shell script, command line, Kubernetes manifest, MaxText YAML), or the\n"
-        "  config.json of a Hugging Face model; of several files the answer is an array\n"
-        "  beside them, or without FILE: --model NAME --chip tpu7x --topology 4x4x4 --slices 2 --seq_len 8192\n"
-        "  --global_batch_sequences 256 --command N, and MaxText keys, as --per_device_batch_size 2\n";
     enum adv_request_kind kind = ADV_REQUEST_ESTIMATE;
     while (strcmp(argv[0], names[kind]) != 0) kind++;
     const bool reads = kind == ADV_REQUEST_ESTIMATE || kind == ADV_REQUEST_ADVISE || kind == ADV_REQUEST_LINT;
     struct arguments arguments = {0};
     if (!read_arguments(argc, argv, &arguments) || (!reads && arguments.given.count)) {
-        (void)fprintf(stderr, "usage: tpu-advisor %s [--catalog DIR] FILE...    (- is standard input)\n%s",
-                      argv[0], reads ? recipe_usage : "");
-        return ADV_CLI_USAGE;
+        return print_usage(argv[0], kind);
     }
     adv_err err = adv_err_empty();
     struct adv_catalog *catalog = adv_catalog_load(arguments.catalog_dir, &err);

@@ -25,6 +25,15 @@ test('every command says how it is called', async () => {
   }
 });
 
+test('the usage of a command offers what it takes: seq_len and the batch of a workload are of advise', async () => {
+  const offered = /--seq_len 8192 --global_batch_sequences 256/;
+  assert.match((await run(['advise', '--help'])).out, offered);
+  for (const command of ['estimate', 'lint']) assert.doesNotMatch((await run([command, '--help'])).out, offered);
+  const given = (await run(['estimate', '--help'])).out.match(/--max_target_length \d+/)[0].split(' ');
+  const told = await run(['estimate', '--model', 'llama3.1-8b', '--chip', 'v6e', '--topology', '4x4', ...given]);
+  assert.equal(told.status, 0, told.err);
+});
+
 test('settings come from the file, the environment and the flags, the later winning', async () => {
   const { folder, remove } = scratchFolder();
   const file = join(folder, 'settings');

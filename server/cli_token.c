@@ -87,8 +87,11 @@ static const char *fill_token(const struct wishes *wishes, struct adv_token *tok
 
 static bool append_line(const char *path, const struct adv_token *token, const char *scopes)
 {
-    FILE *file = fopen(path, "a");
+    FILE *file = fopen(path, "a+");
     if (!file) return false;
+    const bool is_open_line = fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
+    (void)fseek(file, 0, SEEK_END);
+    if (is_open_line) (void)fputc('\n', file); /* of an editor or printf that ended without one */
     (void)fprintf(file, "%s %s %s", token->name, scopes, token->digest);
     if (token->project[0]) (void)fprintf(file, " project=%s", token->project);
     if (token->expires_s) (void)fprintf(file, " expires=%lld", (long long)token->expires_s);

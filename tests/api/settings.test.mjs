@@ -138,6 +138,18 @@ test('tokens open what their scopes say, and nothing else', async () => {
   remove();
 });
 
+test('a token goes on a line of its own, also where the last one has no end', async () => {
+  const { folder, remove } = scratchFolder();
+  const file = join(folder, 'tokens');
+  writeFileSync(file, `first read ${digest('first')}`);
+  const made = await run(['token', 'create', 'second', '--scope', 'write', '--tokens-file', file]);
+  assert.equal(made.status, 0, made.err);
+  const daemon = await startDaemon({ args: ['--tokens-file', file] });
+  for (const token of ['first', made.out.trim()]) assert.notEqual((await daemon.fetch('/v1/catalog/chips', { headers: bearer(token) })).status, 401);
+  await daemon.stop();
+  remove();
+});
+
 test('a broken token file stops the start, with its lines', async () => {
   const { folder, remove } = scratchFolder();
   const file = join(folder, 'tokens');

@@ -100,7 +100,8 @@ ADV_MUST_CHECK adv_code adv_catalog_json(const struct adv_catalog *catalog, cons
                                          const char *name, struct adv_answer *answer, adv_err *err);
 
 /* Stored answers side by side: which time and memory terms moved; rows of `terms` add up to the difference,
- * and what two answers are not alike in stands beside it. documents: the runs' response JSON texts, first is the reference. */
+ * and what two answers are not alike in stands beside it. documents: the runs' response JSON texts, first is
+ * the reference. */
 ADV_MUST_CHECK adv_code adv_compare_json(const char *const *run_ids, const char *const *responses, int count,
                                          struct adv_answer *answer, adv_err *err);
 

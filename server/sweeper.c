@@ -133,9 +133,8 @@ static adv_code verify_behind(struct turn *turn, const struct adv_sweep_item *it
                               const struct adv_answer *answer, struct adv_text *response, adv_err *err)
 {
     adv_err unqueued = adv_err_empty();
-    const adv_code code =
-        adv_keep_verify(turn->sweeper->app, turn->db, turn->batch.principal, item->run_id, answer, response,
-                        &unqueued);
+    const adv_code code = adv_keep_verify(turn->sweeper->app, turn->db, turn->batch.principal, item->run_id,
+                                          answer, response, &unqueued);
     if (!may_pass(code)) return ADV_OK;
     adv_err_merge(err, &unqueued, "");
     return code;

@@ -6,8 +6,9 @@
 
 #include "engine/json/json_read.h"
 
-#define MEMBER(name, member, code) member,
-#define CODE(name, member, code)   code,
+#define MEMBER(name, member, code, most) member,
+#define CODE(name, member, code, most)   code,
+#define MOST(name, member, code, most)   most,
 
 const char *adv_gate_limit_member(enum adv_gate_limit limit)
 {
@@ -69,14 +70,14 @@ static void decode_candidate(const json_t *candidate, struct adv_gate_request *r
 
 static void decode_limits(const json_t *limits, struct adv_gate_request *request, adv_err *err)
 {
+    static const double most[] = {ADV_GATE_LIMIT_TABLE(MOST)};
     const char *names[ADV_GATE_LIMITS + 2];
     for (int i = 0; i < ADV_GATE_LIMITS; i++) names[i] = adv_gate_limit_member((enum adv_gate_limit)i);
     names[ADV_GATE_LIMITS] = "must_fit";
     names[ADV_GATE_LIMITS + 1] = "must_compile";
     (void)adv_json_known_members(limits, "/limits", names, ADV_GATE_LIMITS + 2, err);
-    /* Up to 100: ten thousand percent is no limit any more but somebody's percent written as a fraction. */
     for (int i = 0; i < ADV_GATE_LIMITS; i++)
-        (void)adv_json_number(limits, "/limits", names[i], ADV_JSON_OPTIONAL, -1.0, 100.0,
+        (void)adv_json_number(limits, "/limits", names[i], ADV_JSON_OPTIONAL, -1.0, most[i],
                               &request->limits_frac[i], err);
     (void)adv_json_bool(limits, "/limits", "must_fit", ADV_JSON_OPTIONAL, &request->must_fit, err);
     (void)adv_json_bool(limits, "/limits", "must_compile", ADV_JSON_OPTIONAL, &request->must_compile, err);

@@ -6,16 +6,17 @@
 
 #include "engine/base/err.h"
 
-/* The limits of a check: the limit's name, the code of its reason. Adding a limit = adding a row here and to
- * the measures of server/gate.c. The limit on the step time is one on the time per token: a step with other
- * tokens is another amount of work. */
+/* The limits of a check: the limit's name, the code of its reason, the largest value that is taken. Ten
+ * thousand percent is no limit any more but somebody's percent written as a fraction, and no decrease is one
+ * of 100 %. Adding a limit = adding a row here and to the measures of server/gate.c. The limit on the step
+ * time is one on the time per token: a step with other tokens is another amount of work. */
 #define ADV_GATE_LIMIT_TABLE(X)                                                                              \
-    X(STEP_TIME, "step_time_increase_frac", "step_time")                                                     \
-    X(TIME_PER_TOKEN, "time_per_token_increase_frac", "time_per_token")                                      \
-    X(TOKENS_PER_CHIP, "tokens_per_s_per_chip_decrease_frac", "tokens_per_s_per_chip")                       \
-    X(USD_PER_TOKEN, "usd_per_token_increase_frac", "usd_per_token")                                         \
-    X(HBM, "hbm_increase_frac", "hbm")
-#define ADV_GATE_LIMIT_ENUM(name, member, code) ADV_GATE_##name,
+    X(STEP_TIME, "step_time_increase_frac", "step_time", 100.0)                                              \
+    X(TIME_PER_TOKEN, "time_per_token_increase_frac", "time_per_token", 100.0)                               \
+    X(TOKENS_PER_CHIP, "tokens_per_s_per_chip_decrease_frac", "tokens_per_s_per_chip", 0.99)                 \
+    X(USD_PER_TOKEN, "usd_per_token_increase_frac", "usd_per_token", 100.0)                                  \
+    X(HBM, "hbm_increase_frac", "hbm", 100.0)
+#define ADV_GATE_LIMIT_ENUM(name, member, code, most) ADV_GATE_##name,
 enum adv_gate_limit { ADV_GATE_LIMIT_TABLE(ADV_GATE_LIMIT_ENUM) ADV_GATE_LIMITS };
 #undef ADV_GATE_LIMIT_ENUM
 

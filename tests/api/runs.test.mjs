@@ -445,9 +445,9 @@ test('mistakes of a check are named with their places', async () => {
   const candidate = estimateRequest({ stoer: true });
   const inside = await problem(assert, await check({ baseline: { run_id: id }, candidate }), 422, 'invalid-request');
   assert.ok(inside.errors.some((error) => error.pointer === '/candidate/stoer'));
-  const outside = await problem(assert, await check({ baselin: {}, limits: { must_fit: 1, step_time_increase_percent: 3 } }), 422, 'invalid-request');
+  const outside = await problem(assert, await check({ baselin: {}, limits: { must_fit: 1, step_time_increase_percent: 3, tokens_per_s_per_chip_decrease_frac: 1 } }), 422, 'invalid-request');
   const pointers = outside.errors.map((error) => error.pointer);
-  for (const pointer of ['/baselin', '/baseline', '/candidate', '/limits/must_fit', '/limits/step_time_increase_percent']) assert.ok(pointers.includes(pointer), pointer);
+  for (const pointer of ['/baselin', '/baseline', '/candidate', '/limits/must_fit', '/limits/step_time_increase_percent', '/limits/tokens_per_s_per_chip_decrease_frac']) assert.ok(pointers.includes(pointer), pointer);
 });
 
 test('the database refuses to change a run', () => {

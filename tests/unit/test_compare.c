@@ -93,8 +93,8 @@ static void unlike_runs_are_named_and_compared_by_the_token(void **state)
     assert_int_equal(adv_compare_json(ids, responses, 4, &compared, &err), ADV_OK);
     json_t *root = json_loads(compared.json, 0, NULL);
     const char *const expected[] = {"[]", "[\"tokens_per_step\"]",
-                                    "[\"model\",\"machine\",\"engine\",\"calibration\",\"hardware\","
-                                    "\"tokens_per_step\",\"sequence_length\"]"};
+                                    ("[\"model\",\"machine\",\"engine\",\"calibration\",\"hardware\","
+                                     "\"tokens_per_step\",\"sequence_length\"]")};
     for (size_t i = 0; i < 3; i++) {
         const json_t *pair = json_array_get(json_object_get(root, "differences"), i);
         char *unlike = json_dumps(json_object_get(pair, "unlike"), JSON_COMPACT);

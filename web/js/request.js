@@ -291,3 +291,20 @@ export function stateOfRequest(request) {
   state.label = request.label ?? '';
   return state;
 }
+
+// Members that leave the numbers of an answer as they are, and those that the form has under another name.
+const BESIDE = new Set(['store', 'label', 'project', 'git_ref', 'tags', 'include', 'verify', 'strict', 'recipe_notes']);
+const OTHER_NAME = { accelerator: 'topology', total_tokens: 'token_budget', cluster: 'clusters' };
+
+const missing = (request, body) =>
+  Object.keys(request ?? {}).filter((name) => (request[name] ?? false) !== false && !(name in body) && !(OTHER_NAME[name] in body));
+
+// What of a request the form has no field for, as "cluster.overrides": without it the question is another one.
+export function unaskable(request) {
+  const { body } = buildRequest(stateOfRequest(request));
+  const inside = { ...body, cluster: body.cluster ?? body.clusters?.[0] };
+  const lost = ['cluster', 'workload', 'search', 'baseline'].flatMap((part) =>
+    missing(request[part], inside[part] ?? {}).map((name) => `${part}.${name}`),
+  );
+  return [...missing(request, body).filter((name) => !BESIDE.has(name)), ...lost];
+}

@@ -10,7 +10,7 @@ import { KERNEL_DEFAULTS, stateOfKernelRequest } from './kernel_request.js';
 import { showKernelAnswer } from './kernel_results.js';
 import { verdict } from './memory_bar.js';
 import { stateToQuery } from './permalink.js';
-import { changedSettings, stateOfRequest } from './request.js';
+import { changedSettings, stateOfRequest, unaskable } from './request.js';
 import { showAnswer } from './results.js';
 import { tagLinks, tagsForm } from './run_tags.js';
 import { leftOut, runsForm, wishOf } from './runs_query.js';
@@ -217,10 +217,11 @@ export async function showRuns(place, query) {
 
 // How a stored answer of each kind is drawn, and the address at which its request can be changed and sent again.
 const KINDS = {
-  advise: { show: showAnswer, address: (request) => `#/?${stateToQuery(stateOfRequest(request))}` },
-  estimate: { show: showAnswer, address: (request) => `#/?${stateToQuery(stateOfRequest(request))}` },
+  advise: { show: showAnswer, lost: unaskable, address: (request) => `#/?${stateToQuery(stateOfRequest(request))}` },
+  estimate: { show: showAnswer, lost: unaskable, address: (request) => `#/?${stateToQuery(stateOfRequest(request))}` },
   kernel: {
     show: showKernelAnswer,
+    lost: () => [],
     address: (request) => `#/kernels?${stateToQuery(stateOfKernelRequest(request), KERNEL_DEFAULTS)}`,
   },
 };
@@ -251,6 +252,7 @@ export async function showRun(place, id) {
     return;
   }
   const kind = KINDS[run.kind];
+  const lost = kind?.lost(run.request) ?? [];
   const body = h('div', { class: 'results' });
   const head = h(
     'section',
@@ -265,10 +267,11 @@ export async function showRun(place, id) {
         `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}${run.git_ref ? `, at ${run.git_ref}` : ''}`,
       ),
       kind ? h('p', { class: 'actions' }, h('a', { href: kind.address(run.request) }, 'Open in the form')) : null,
+      lost.length ? h('p', { class: 'soft' }, `The form has no field for ${lost.join(', ')}: there it is a question without.`) : null,
     ),
     tagsForm(run),
     Number.isFinite(run.step_time_s) ? baselineForm(run) : null,
   );
   place.replaceChildren(h('div', { class: 'results' }, head, body));
-  await (kind?.show ?? showUnknown)(body, run.request, run.response, { repair: repairOf(run.request) });
+  await (kind?.show ?? showUnknown)(body, run.request, run.response, { repair: lost.length ? null : repairOf(run.request) });
 }

@@ -139,6 +139,21 @@ test('a stored estimate opens in full and goes back into the form', async () => 
   assert.equal(await page.locator('#submit').innerText(), 'Estimate my configuration');
 });
 
+test('a stored question that the form cannot ask says so, and offers no repair there', async () => {
+  const id = RUNS[1].run_id;
+  const request = {
+    model: 'llama3.1-70b',
+    cluster: { chip: 'tpu7x', topology: '2x2x1', overrides: { price_usd_per_chip_hour: 1 } },
+    config: { remat_policy: 'full' },
+    software: { maxtext: '0.2.1' },
+  };
+  const page = await open(
+    { [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request, response: estimate() }) },
+    { path: `/#/runs/${id}` },
+  );
+  await page.getByText('The form has no field for software, cluster.overrides: there it is a question without.').waitFor();
+});
+
 test('two runs side by side show which terms moved and that they add up', async () => {
   const [after_, before_] = RUNS;
   const side = (run) => ({ ...run, tokens_per_s_per_chip: 2000, mfu_frac: 0.4, fit_verdict: 'fits' });

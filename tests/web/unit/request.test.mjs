@@ -3,7 +3,7 @@ import test from 'node:test';
 import { queryToState, stateToQuery } from '../../../web/js/permalink.js';
 import { parseMachines, writeMachines } from '../../../web/js/machines_text.js';
 import { typedNumber } from '../../../web/js/typed_number.js';
-import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf, stateOfRequest } from '../../../web/js/request.js';
+import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf, stateOfRequest, unaskable } from '../../../web/js/request.js';
 
 const job = { ...DEFAULTS, model: 'llama3.1-70b', chip: 'tpu7x', topology: '4x4x4' };
 
@@ -140,6 +140,17 @@ test('a stored estimate opens without settings that it had not, and a training w
   const training = { ...request, workload: { seq_len: 4096, per_device_batch_size: 1, total_tokens: 1e12 } };
   assert.equal(stateOfRequest(training).token_budget, String(1e12));
   assert.equal(fieldOfPointer('/workload/total_tokens', job).field, 'token_budget');
+});
+
+test('what of a stored request the form has no field for is named', () => {
+  const cluster = { chip: 'tpu7x', topology: '4x4x4', slices: 1 };
+  const asked = { model: 'llama3.1-70b', cluster, workload: { seq_len: 4096, per_device_batch_size: 1 }, search: { objective: 'step_time' }, label: 'x', tags: { a: 'b' }, strict: true };
+  assert.deepEqual(unaskable(asked), []);
+  assert.deepEqual(unaskable({ ...asked, cluster: { chip: 'v6e', accelerator: 'v6e-256' }, software: null, search: { sensitivities: false } }), []);
+  assert.deepEqual(unaskable({ ...asked, cluster: { ...cluster, topology: 'any', chips: 64 } }), []);
+  const more = { ...asked, software: { maxtext: '0.2.1' }, cluster: { ...cluster, overrides: {} }, search: { axes: ['fsdp'] }, workload: { ...asked.workload, weight_dtype: 'bfloat16' } };
+  assert.deepEqual(unaskable(more), ['software', 'cluster.overrides', 'workload.weight_dtype', 'search.axes']);
+  assert.deepEqual(unaskable({ model: 'llama3.1-70b', cluster, config: { remat_policy: 'full' }, flops_convention: 'full' }), ['flops_convention']);
 });
 
 test('a comma parts thousands, and nothing else', () => {

@@ -1,5 +1,4 @@
 /* cli_verify.c: verify: a plan before the real MaxText and libtpu. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,10 +233,6 @@ int adv_cli_verify(int argc, char **argv)
     char *answer = catalog ? read_answer(&arguments, catalog, &err) : NULL;
     int status = answer ? verify_ranks(&arguments, catalog, answer, &err) : ADV_CLI_USAGE;
     if (status == ADV_CLI_USAGE) (void)adv_cli_problem(&err);
-    if (status <= ADV_CLI_REFUTED && fflush(stdout) != 0) {
-        (void)fprintf(stderr, "tpu-advisor: standard output: %s\n", strerror(errno));
-        status = ADV_CLI_FAILED;
-    }
     free(answer);
     adv_catalog_free(catalog);
     return status;

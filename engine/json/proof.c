@@ -77,9 +77,8 @@ static char *print_plan(const struct adv_artifact_source *source)
 }
 
 /* The prediction of the plan: members of its estimate. */
-static char *print_predicted(const char *answer, size_t answer_bytes, int rank)
+static char *print_predicted(const json_t *root, int rank)
 {
-    ADV_JSON_OWN json_t *root = adv_json_load(answer, answer_bytes, 0, NULL);
     const json_t *ranked = json_object_get(root, "ranked");
     const json_t *estimate =
         ranked ? json_object_get(json_array_get(ranked, (size_t)rank - 1), "estimate") : root;
@@ -94,10 +93,8 @@ static char *print_predicted(const char *answer, size_t answer_bytes, int rank)
 }
 
 /* Without the model's keys the compiler would be asked about MaxText's default model. */
-static adv_code check_model(const struct adv_artifact_source *source, const char *answer, size_t answer_bytes,
-                            adv_err *err)
+static adv_code check_model(const struct adv_artifact_source *source, const json_t *root, adv_err *err)
 {
-    ADV_JSON_OWN json_t *root = adv_json_load(answer, answer_bytes, 0, NULL);
     const json_t *model = json_object_get(root, "model");
     if (source->without_maxtext)
         return adv_err_add(err, ADV_E_UNSUPPORTED, "", "the prediction stands without the compiler's word",
@@ -118,11 +115,12 @@ adv_code adv_proof_plan_read(const struct adv_catalog *catalog, const char *answ
     memset(plan, 0, sizeof *plan);
     struct adv_artifact_source *source;
     adv_code code = adv_decode_answer(catalog, answer, answer_bytes, rank, &arena, &source, err);
-    if (code == ADV_OK) code = check_model(source, answer, answer_bytes, err);
+    ADV_JSON_OWN json_t *root = code ? NULL : adv_json_load(answer, answer_bytes, 0, NULL);
+    if (code == ADV_OK) code = check_model(source, root, err);
     if (code == ADV_OK) {
         *ranks_count = source->rows_count;
         plan->plan = print_plan(source);
-        plan->predicted = print_predicted(answer, answer_bytes, rank);
+        plan->predicted = print_predicted(root, rank);
         if (!plan->plan || !plan->predicted)
             code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the plan");
     }

@@ -150,10 +150,7 @@ static double sequence_of(const struct compared_run *run)
 
 static bool is_what_if(const struct compared_run *run)
 {
-    for (struct adv_json_walk warning = {.in = json_object_get(run->estimate, "warnings")};
-         adv_json_next(&warning);)
-        if (strcmp(text_of(warning.value, "code"), "what-if-hardware") == 0) return true;
-    return false;
+    return adv_json_warning(run->estimate, "what-if-hardware") != NULL;
 }
 
 /* Whether two numbers differ by more than the rounding of a quotient; what is not known differs in nothing.
@@ -188,7 +185,8 @@ static json_t *encode_unlike(const struct compared_run *from, const struct compa
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (part_differs(from, to, parts[i].part, parts[i].members))
             (void)json_array_append_new(list, json_string(parts[i].name));
-    if (is_what_if(from) != is_what_if(to)) (void)json_array_append_new(list, json_string("hardware"));
+    /* which overrides a machine had, an answer does not hold: two may differ */
+    if (is_what_if(from) || is_what_if(to)) (void)json_array_append_new(list, json_string("hardware"));
     if (differ(tokens_of(from), tokens_of(to)))
         (void)json_array_append_new(list, json_string("tokens_per_step"));
     if (differ(sequence_of(from), sequence_of(to)))

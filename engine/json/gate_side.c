@@ -47,19 +47,11 @@ static void read_tags(const json_t *root, struct adv_gate_numbers *numbers)
     copy_text(numbers->calibration, engine, "calibration");
 }
 
-/* The detail of the first warning with the code; "" where there is none. */
+/* The detail of the first warning with the code; `text` stays as it is where there is none. */
 static void read_warning(const json_t *estimate, const char *wanted, char text[ADV_LIMIT_DETAIL])
 {
-    size_t i;
-    const json_t *warning;
-    json_array_foreach(json_object_get(estimate, "warnings"), i, warning)
-    {
-        const char *code = json_string_value(json_object_get(warning, "code"));
-        const char *detail = json_string_value(json_object_get(warning, "detail"));
-        if (!code || strcmp(code, wanted) != 0 || !detail) continue;
-        (void)snprintf(text, ADV_LIMIT_DETAIL, "%s", detail);
-        return;
-    }
+    const char *detail = adv_json_warning(estimate, wanted);
+    if (detail) (void)snprintf(text, ADV_LIMIT_DETAIL, "%s", detail);
 }
 
 /* Whether two JSON texts are one value; "true" in quotes is true to MaxText. */
@@ -122,9 +114,7 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     read_warning(estimate, "kernel-over-vmem", numbers->over_vmem);
     read_warning(estimate, "model-overridden", numbers->variant);
     read_warning(root, "calibration-of-another-engine", numbers->outdated); /* an advise's is of all plans */
-    char what_if[ADV_LIMIT_DETAIL] = "";
-    read_warning(estimate, "what-if-hardware", what_if);
-    numbers->is_what_if = what_if[0] != '\0';
+    numbers->is_what_if = adv_json_warning(estimate, "what-if-hardware") != NULL;
     read_numerics(json_object_get(ranked ? plan_of(root, 1) : root, "config"), numbers);
     read_tags(root, numbers);
     if (numbers->step_time_s > 0.0) return ADV_OK;

@@ -141,3 +141,14 @@ json_t *adv_json_load_string(const char *text, size_t flags)
     if (plain) return plain;
     return adv_json_load(text, text ? strlen(text) : 0, flags, NULL);
 }
+
+const char *adv_json_warning(const json_t *estimate, const char *code)
+{
+    for (struct adv_json_walk warning = {.in = json_object_get(estimate, "warnings")};
+         adv_json_next(&warning);) {
+        const char *said = json_string_value(json_object_get(warning.value, "code"));
+        const char *detail = json_string_value(json_object_get(warning.value, "detail"));
+        if (said && strcmp(said, code) == 0) return detail ? detail : "";
+    }
+    return NULL;
+}

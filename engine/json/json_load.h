@@ -71,3 +71,7 @@ static inline bool adv_json_next_member(struct adv_json_walk *walk)
     walk->value = walk->member ? json_object_iter_value(walk->member) : NULL;
     return walk->member != NULL;
 }
+
+/* The detail of the first warning of an estimate or answer that has the code, borrowed, "" when it has no
+ * detail; NULL: there is no such warning. */
+const char *adv_json_warning(const json_t *estimate, const char *code);

@@ -81,7 +81,7 @@ static void unlike_runs_are_named_and_compared_by_the_token(void **state)
 {
     (void)state;
     struct adv_answer one = answer_of(""), two = answer_of(",\"gradient_accumulation_steps\":2");
-    const char *ids[] = {"a", "b", "c", "d"};
+    const char *ids[] = {"a", "b", "c", "d"}, *same[] = {"d", "e"};
     const char other[] =
         "{\"step_time_s\":2,\"tokens_per_step\":64,\"global_batch_sequences\":2,\"warnings\":[{\"code\":"
         "\"what-if-hardware\"}],\"model\":{\"params_total\":1},\"cluster\":{\"chip\":\"v5p\"},"
@@ -101,6 +101,10 @@ static void unlike_runs_are_named_and_compared_by_the_token(void **state)
         assert_string_equal(unlike, expected[i]);
         free(unlike);
     }
+    struct adv_answer twice; /* of which overrides each is, nobody can say */
+    assert_int_equal(adv_compare_json(same, (const char *[]){other, other}, 2, &twice, &err), ADV_OK);
+    assert_non_null(strstr(twice.json, "\"unlike\":[\"hardware\"]"));
+    adv_answer_free(&twice);
     const json_t *larger = json_array_get(json_object_get(root, "differences"), 1);
     assert_true(json_number_value(json_object_get(larger, "step_time_frac")) > 0.9);
     assert_close(json_number_value(json_object_get(larger, "time_per_token_frac")),

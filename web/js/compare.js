@@ -115,7 +115,14 @@ export function overlapNote(first, other, nameOf) {
   return `The intervals of ${nameOf(first.run_id)} and ${nameOf(other.run_id)} overlap${scale === 1 ? '' : ' per token'}: what both share in error cancels in the difference, but a small difference may not show on a chip.`;
 }
 
-// The same for the two runs of a difference.
+// What tells two runs apart beside their settings: then the difference is not one of these alone.
+function unlikeNote({ from, to, unlike }, nameOf) {
+  if (!unlike?.length) return null;
+  const what = unlike.map((code) => (code === 'hardware' ? 'what-if hardware' : words(code))).join(', ');
+  return `${nameOf(from)} and ${nameOf(to)} are unlike in more than their settings: ${what}. The difference is of all that together.`;
+}
+
+// How many tokens a step of the first run of a difference has for one of the second.
 function scaleOf({ from, to }, runs) {
   const [first, second] = [from, to].map((id) => runs.find((run) => run.run_id === id));
   return tokensOf(first, second);
@@ -153,6 +160,7 @@ export async function showCompare(place, ids) {
         h('h1', null, 'Comparison'),
         sidesTable(answer.runs, nameOf),
         others.map((run) => overlapNote(first, run, nameOf)).map((said) => said && h('p', { class: 'soft' }, said)),
+        answer.differences.map((difference) => unlikeNote(difference, nameOf)).map((said) => said && h('p', null, said)),
       ),
       answer.differences.map((difference) => {
         const names = [nameOf(difference.from), nameOf(difference.to)];

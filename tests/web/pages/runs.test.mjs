@@ -161,6 +161,7 @@ test('two runs side by side show which terms moved and that they add up', async 
   const difference = {
     from: before_.run_id,
     to: after_.run_id,
+    unlike: ['calibration', 'hardware', 'tokens_per_step'],
     time_terms: [term('mlp_matmul', 3, 3), term('fsdp_all_gather', 1, 0.25), term('recompute', 3.2, 3.55)],
     memory_terms: [term('weights', 2 * 1024 ** 3, 2 * 1024 ** 3)],
   };
@@ -176,6 +177,7 @@ test('two runs side by side show which terms moved and that they add up', async 
   );
   const time = page.getByRole('table', { name: /Where the time went/ });
   await time.waitFor();
+  await page.getByText('before and after are unlike in more than their settings: calibration, what-if hardware, tokens per step.').waitFor();
   const rows = (await time.locator('tr').allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
   assert.deepEqual(rows, [
     'Term before after Difference Less or more',

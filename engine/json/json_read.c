@@ -289,14 +289,18 @@ json_t *adv_json_array(const json_t *object, const char *at, const char *member,
     return found;
 }
 
-/* What other tools call some members: MaxText and XPK first. */
+/* What other tools and people call some members: MaxText and XPK first. */
 static const struct {
     const char *theirs, *ours;
 } other_words[] = {{ADV_NAME_MAX_TARGET_LENGTH, "seq_len"},
                    {"sequence_length", "seq_len"},
                    {"context_length", "seq_len"},
                    {ADV_NAME_NUM_SLICES, "slices"},
-                   {"tpu_type", "accelerator"}};
+                   {"tpu_type", "accelerator"},
+                   {"chips", "topology"},
+                   {"num_chips", "topology"},
+                   {"devices", "topology"},
+                   {"batch_size", "global_batch_sequences"}};
 
 static size_t shared_bytes(const char *a, const char *b)
 {
@@ -338,12 +342,13 @@ static const char *nearest_name(const char *given, const char *const *names, int
 }
 
 /* "did you mean `x`?", else the whole list when it is short, as far as it goes into a hint, else "". `given`
- * may be NULL. */
-static void suggest(char hint[ADV_LIMIT_DETAIL], const char *given, const char *const *names, int names_count)
+ * and `taken` may be NULL; members of `taken` are there already, so they are not what was meant. */
+static void suggest(char hint[ADV_LIMIT_DETAIL], const char *given, const json_t *taken,
+                    const char *const *names, int names_count)
 {
     hint[0] = '\0';
     const char *nearest = given ? nearest_name(given, names, names_count) : NULL;
-    if (nearest) {
+    if (nearest && !json_object_get(taken, nearest)) {
         (void)snprintf(hint, ADV_LIMIT_DETAIL, "did you mean `%s`?", nearest);
         return;
     }
@@ -368,7 +373,7 @@ bool adv_json_choice(const json_t *object, const char *at, const char *member, e
         return true;
     }
     char hint[ADV_LIMIT_DETAIL];
-    suggest(hint, given, names, names_count);
+    suggest(hint, given, NULL, names, names_count);
     ADV_REFUSE(err, ADV_AT(at, member), hint,
                given ? "`%s` does not know the value \"%.80s\"" : "`%s` is required", member, given);
     return false;
@@ -391,7 +396,7 @@ bool adv_json_known_members(const json_t *object, const char *at, const char *co
         for (int i = 0; i < names_count && !known; i++) known = strcmp(member, names[i]) == 0;
         if (known) continue;
         char hint[ADV_LIMIT_DETAIL] = "";
-        if (adv_err_has_room(err)) suggest(hint, member, names, names_count);
+        if (adv_err_has_room(err)) suggest(hint, member, object, names, names_count);
         ADV_REFUSE(err, ADV_AT(at, member), hint, "unknown member `%.80s`", member);
         all_known = false;
     }

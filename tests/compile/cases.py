@@ -313,7 +313,8 @@ def ask(command, request):
 
 def needs_tokenizer(answer):
     """Whether MaxText opens the model's tokenizer before it compiles, which takes a token of the user's."""
-    return any(warning["code"] == "engram-tokenizer" for warning in answer["ranked"][0]["estimate"]["warnings"])
+    return any(warning["code"] == "engram-tokenizer"
+               for plan in answer["ranked"][:1] for warning in plan["estimate"]["warnings"])
 
 
 def billions_of_parameters():

@@ -147,8 +147,8 @@ static int nearest_batches(double sequences, int devices, double nearest[BATCHES
     return count;
 }
 
-/* The nearest batches that some part of the devices shares out evenly, the last one that all do; by the
- * member that the request has. */
+/* The nearest batches that some part of the devices shares out evenly, the last one that all do: of such a
+ * batch the next larger one. By the member that the request has. */
 static bool with_another_batch(struct adv_advise_request *request, int which, char *what, size_t what_bytes)
 {
     struct adv_workload *workload = &request->workload;
@@ -159,8 +159,9 @@ static bool with_another_batch(struct adv_advise_request *request, int which, ch
     if (which < BATCHES) {
         if (which >= nearest_batches(sequences, request->cluster.devices, nearest)) return false;
         near = nearest[which];
+    } else if (fabs(near - sequences) <= 1e-9 * near) {
+        near += devices;
     }
-    if (fabs(near - sequences) <= 1e-9 * near) return false;
     if (workload->per_device_batch_size > 0) {
         workload->per_device_batch_size = workload->base.family.per_device_batch_size = near / devices;
         (void)snprintf(what, what_bytes, "with per_device_batch_size=%.10g", near / devices);

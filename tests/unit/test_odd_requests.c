@@ -132,6 +132,10 @@ static const struct {
     {"{\"model\":\"qwen3-480b-a35b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\",\"slices\":3},"
      "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":16}}",
      false, "it works with global_batch_sequences=18, or with global_batch_sequences=768\"", NULL},
+    /* each device halves its sequences: one is not enough */
+    {"{\"model\":\"deepseek3-671b-batchsplit\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\"},"
+     "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":256}}",
+     false, "it works with global_batch_sequences=512\"", NULL},
     {"{\"model\":\"mistral-7b\"," TPU7X
      ",\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256,\"optimizer\":\"muon\"}}",
      false, "muon is not available for decoder_block mistral; it works with optimizer=adamw\"", NULL},

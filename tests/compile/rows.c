@@ -71,6 +71,8 @@ bool compiled_row_predict(struct compiled_row *row, const struct adv_constants *
 {
     adv_err err;
     adv_err_init(&err);
+    /* the compiler's verdict is on the devices' memory: it does not know what a host holds */
+    row->row->cluster.chip.host_dram_bytes_per_host = (double)NAN;
     row->judged =
         isfinite(row->need_bytes) && row->row->decoded && adv_measurement_predict(row->row, constants, &err);
     row->predicted_bytes = row->judged ? row->row->estimate.hbm_bytes_per_device : (double)NAN;

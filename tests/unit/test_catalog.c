@@ -93,7 +93,8 @@ static void every_tpu_has_finite_constants_and_the_fields_the_engine_needs(void 
                            chip->ici_axes,
                            chip->ici_link_achieved_bytes_per_s,
                            chip->dcn_bytes_per_s_per_chip,
-                           chip->pcie_bytes_per_s_per_chip};
+                           chip->pcie_bytes_per_s_per_chip,
+                           chip->host_dram_bytes_per_host}; /* else plans offload without end */
         for (size_t k = 0; k < sizeof needed / sizeof needed[0]; k++)
             if (!(needed[k] > 0)) fail_msg("%s: field %zu", chip->name, k);
         assert_true(chip->hbm_usable_bytes_per_device * chip->devices_per_chip < chip->hbm_bytes_per_chip);

@@ -145,8 +145,7 @@ static void members_are_suggested_by_their_beginning_and_by_other_tools_words(vo
         {"{\"global_rank\": 1}", "known: `global_tokens` `global_batch_sequences` `seq_len`"},
         {"{\"batch_size\": 1}", "did you mean `global_batch_sequences`?"},
         /* what is there already is not what was meant */
-        {"{\"seq_length\": 1, \"seq_len\": 1}",
-         "known: `global_tokens` `global_batch_sequences` `seq_len`"},
+        {"{\"seq_length\": 1, \"seq_len\": 1}", "known: `global_tokens` `global_batch_sequences` `seq_len`"},
     };
     static const char *const names[] = {"global_tokens", "global_batch_sequences", "seq_len"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

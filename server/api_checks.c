@@ -124,7 +124,11 @@ static adv_code load_baseline(struct adv_exchange *exchange, const struct adv_ga
         code = load_run(exchange, request->baseline_run_id, NULL, project, side, &found);
     } else {
         (void)snprintf(project, ADV_LIMIT_NAME, "%s", name.project);
-        code = adv_store_baseline_find(exchange->db, &name, request->candidate_run_id, &baseline, &found);
+        struct adv_idempotency kept; /* of a candidate that an earlier try may have stored */
+        code = adv_api_read_key(exchange, &kept, err);
+        if (code) return code;
+        const struct adv_baseline_candidate candidate = {request->candidate_run_id, kept.principal, kept.key};
+        code = adv_store_baseline_find(exchange->db, &name, &candidate, &baseline, &found);
         if (!code) code = load_pinned(exchange, baseline.run_id, project, side, &found);
     }
     if (!code && !side->gate.stored.fits)
@@ -186,16 +190,19 @@ static adv_code load_candidate(struct adv_exchange *exchange, const struct adv_g
 
 /* Notes the verdict about a stored candidate: only a run that passed may ever stand in for a baseline, and
  * one that was compared with itself has passed nothing. What fails only because something is not known yet
- * (the compiler's word, a price) is asked again and not held against it. On hardware that does not exist
- * nothing is passed that others could be held to. A read token leaves no trace, and a
- * verdict that could not be noted is a verdict all the same. */
+ * (the compiler's word, a price) is asked again and not held against it. What passed without a limit on time
+ * may be as slow as it likes, and where one side's hardware does not exist nothing is passed that others
+ * could be held to. A read token leaves no trace, and a verdict that could not be noted is a verdict all the
+ * same.
+ */
 static void note_verdict(struct adv_exchange *exchange, const struct adv_gate_side *baseline,
                          const struct adv_gate_side *candidate, const struct adv_gate_verdict *verdict)
 {
     if (!candidate->run_id[0] || !(exchange->scopes & ADV_SCOPE_WRITE)) return;
     if (!verdict->pass && verdict->unknown_count == verdict->reasons_count) return;
     if (strcmp(candidate->run_id, baseline->run_id) == 0) return;
-    if (verdict->pass && candidate->now.is_what_if) return;
+    if (verdict->pass && (!verdict->judges_time || baseline->now.is_what_if || candidate->now.is_what_if))
+        return;
     adv_err err = adv_err_empty();
     if (adv_store_verdict(exchange->db, candidate->run_id, baseline->run_id, verdict->pass, &err))
         adv_api_warn(exchange, "verdict not noted", &err);

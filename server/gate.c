@@ -336,6 +336,7 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
     if (limits->must_compile) fail_compile(&candidate->word, verdict);
     for (int i = 0; i < ADV_GATE_LIMITS; i++) {
         const double worse = worsening(verdict, (enum adv_gate_limit)i);
+        verdict->judges_time = verdict->judges_time || (is_of_time(i) && !isnan(limits->frac[i]));
         if (!isnan(limits->frac[i]) && !(worse <= limits->frac[i] + SLACK_FRAC))
             fail_limit(from, to, (enum adv_gate_limit)i, limits->frac[i], verdict);
     }

@@ -38,6 +38,7 @@ struct adv_gate_said {
 #define ADV_GATE_NOTES   15
 struct adv_gate_verdict {
     bool pass;
+    bool judges_time; /* one of the limits bounds time, or what is paid for it */
     double
         change_frac[ADV_GATE_LIMITS]; /* candidate over baseline, less 1; NAN unknown, then a limit fails */
     int reasons_count, notes_count;

@@ -45,12 +45,14 @@ adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_nam
 }
 
 adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_name *name,
-                                 const char *candidate_id, struct adv_baseline *baseline, adv_err *err)
+                                 const struct adv_baseline_candidate *candidate,
+                                 struct adv_baseline *baseline, adv_err *err)
 {
     static const char sql[] =
         "SELECT r.id, to_char(r.created_at" ADV_AS_TIME ", '' FROM runs r WHERE r.project = $1 AND r.label "
         "= $2 AND r.deleted_at IS NULL AND r.fits AND r.kind IN ('estimate', 'advise') AND r.id::text <> "
-        "lower($3) "
+        "lower($3) AND NOT EXISTS (SELECT FROM idempotency_keys k WHERE k.principal = $4 AND k.key = $5 AND "
+        "k.run_id = r.id AND k.created_at > now() - " ADV_KEY_LIFETIME ") "
         "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT "
         "FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) ORDER BY r.id DESC LIMIT 1";
     adv_err unset = adv_err_empty();
@@ -60,8 +62,10 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
         return code;
     }
     bool found = false;
-    code = read_baseline(db, sql, ADV_VALUES(name->project, name->label, candidate_id), baseline, &found,
-                         NULL, err);
+    code = read_baseline(
+        db, sql,
+        ADV_VALUES(name->project, name->label, candidate->run_id, candidate->principal, candidate->key),
+        baseline, &found, NULL, err);
     baseline->pinned = false;
     return code || found ? code : no_baseline(name, err);
 }

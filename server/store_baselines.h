@@ -2,8 +2,8 @@
  * a run stand in where nobody did.
  *
  * A baseline is what somebody set, or else the newest run of that project and label that passed all of its
- * checks. A run that was never checked, that failed, of a kernel, or that does not fit is none. Labels may
- * hold slashes (`feature/x`).
+ * checks. A run that was never checked, that failed, of a kernel, or that does not fit is none, and a check
+ * without a limit on time lets none pass for one. Labels may hold slashes (`feature/x`).
  */
 #pragma once
 
@@ -33,12 +33,17 @@ struct adv_baseline_condition {
 ADV_MUST_CHECK adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_name *name,
                                                struct adv_baseline *baseline, adv_err *err);
 
-/* The baseline that a check compares with: the one that is set, or the last run that passed, other than
- * `candidate_id`
- * ("" = none). ADV_E_NOT_FOUND. */
+/* A run that is not to stand in for its own baseline. */
+struct adv_baseline_candidate {
+    const char *run_id;          /* "" = not stored yet, or */
+    const char *principal, *key; /* stored by an earlier try with this Idempotency-Key; NULL = without one */
+};
+
+/* The baseline that a check compares with: the one that is set, or the last run that passed, other than the
+ * candidate. ADV_E_NOT_FOUND. */
 ADV_MUST_CHECK adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_name *name,
-                                                const char *candidate_id, struct adv_baseline *baseline,
-                                                adv_err *err);
+                                                const struct adv_baseline_candidate *candidate,
+                                                struct adv_baseline *baseline, adv_err *err);
 
 /* Sets a run; `baseline` is what was set. `created`: there was none before. ADV_E_NOT_FOUND when there is no
  * such run; ADV_E_INVALID when it cannot be a baseline of this project; ADV_E_PRECONDITION. */

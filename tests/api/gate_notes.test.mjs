@@ -90,11 +90,38 @@ test('a word of other releases than the candidate is for is named', async () => 
 
 test('no run is its own baseline, however its id is written', async () => {
   const [first, second] = [await store(request({ project: 'own', label: 'main' })), await store(request())];
-  assert.equal((await judge({ baseline: { run_id: second }, candidate: { run_id: first } })).verdict, 'pass');
+  assert.equal((await judge({ baseline: { run_id: second }, candidate: { run_id: first }, limits: { step_time_increase_frac: 0 } })).verdict, 'pass');
   for (const id of [first, first.toUpperCase()]) {
     const response = await daemon.post('/v1/checks', { baseline: { project: 'own', label: 'main' }, candidate: { run_id: id } });
     assert.equal(response.status, 404, 'it is the only run that ever passed');
   }
+});
+
+test('a check without a limit on time lets no run pass for a baseline, and a failed one is none', async () => {
+  const names = { project: 'timeless', label: 'main' };
+  const baseline = { run_id: await store(request()) };
+  const slow = { run_id: await store(request(names, { remat_policy: 'full' })) };
+  const stands = () => daemon.post('/v1/checks', { baseline: names, candidate: request() });
+  for (const limits of [undefined, {}, { must_fit: false }, { hbm_increase_frac: 9 }]) {
+    assert.equal((await judge({ baseline, candidate: slow, limits })).verdict, 'pass');
+    assert.equal((await stands()).status, 404, `nothing was said of its time by ${JSON.stringify(limits)}`);
+  }
+  assert.equal((await judge({ baseline, candidate: slow, limits: { usd_per_token_increase_frac: 9 } })).verdict, 'pass');
+  assert.equal((await (await stands()).json()).baseline.run_id, slow.run_id);
+  assert.equal((await judge({ baseline, candidate: slow, limits: { hbm_increase_frac: -0.99 } })).verdict, 'fail');
+  assert.equal((await stands()).status, 404, 'what failed, failed, whatever was asked');
+});
+
+test('a check that is sent again with its key does not compare its candidate with itself', async () => {
+  const names = { project: 'resent', label: 'main' };
+  const first = await store(request(names));
+  const limits = { step_time_increase_frac: 0 };
+  assert.equal((await judge({ baseline: { run_id: await store(request()) }, candidate: { run_id: first }, limits })).verdict, 'pass');
+  const faster = request({ ...names, store: true }, { per_device_batch_size: 3 });
+  const send = async () => (await daemon.post('/v1/checks', { baseline: names, candidate: faster, limits }, { 'Idempotency-Key': 'resent-1' })).json();
+  const [once, again] = [await send(), await send()];
+  assert.deepEqual([once.verdict, once.baseline.run_id], ['pass', first]);
+  assert.deepEqual([again.baseline.run_id, again.candidate.run_id], [first, once.candidate.run_id]);
 });
 
 test('a candidate on what-if hardware never stands in for a baseline', async () => {
@@ -105,6 +132,9 @@ test('a candidate on what-if hardware never stands in for a baseline', async () 
   assert.equal(passed.verdict, 'pass');
   const check = (extra) => daemon.post('/v1/checks', { baseline: names, candidate: request(extra) });
   assert.equal((await check({})).status, 404, 'no run of a real machine has passed yet');
+  const whatIf = { run_id: await store({ ...request(), cluster: cluster({ overrides: { peak_bf16_flops_per_s_per_chip: 1e14 } }) }) };
+  const easy = await judge({ baseline: whatIf, candidate: request({ ...names, store: true }), limits: { step_time_increase_frac: 0 } });
+  assert.deepEqual([easy.verdict, (await check({})).status], ['pass', 404], 'nor does one that was held to such hardware');
   const real = await judge({ baseline, candidate: request({ ...names, store: true }), limits: { step_time_increase_frac: 0 } });
   assert.equal((await (await check({})).json()).baseline.run_id, real.candidate.run_id);
 });

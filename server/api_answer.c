@@ -228,8 +228,8 @@ static void digest_of(const struct adv_exchange *exchange, const struct adv_ques
 /* Whether a look-up may be tried now. */
 static bool may_look_up(struct adv_app *app)
 {
-    return app->database && adv_database_state(app->database) == ADV_DATABASE_UP &&
-           app->config.cache_mib > 0 && adv_monotonic_us() >= atomic_load(&app->look_up_from_us);
+    return app->database && adv_database_is_readable(app->database) && app->config.cache_mib > 0 &&
+           adv_monotonic_us() >= atomic_load(&app->look_up_from_us);
 }
 
 static void pause_look_ups(struct adv_app *app)

@@ -38,9 +38,9 @@ static int read_loads(const struct adv_app *app, struct adv_pool_load loads[POOL
     return stuck;
 }
 
-/* Ready means: send work here. A database that is away leaves the daemon ready but degraded, because
- * everything but the store goes on; ?require=database makes it count. Which calibrations are in force is
- * known before the first request. */
+/* Ready means: send work here. A database that is away, or takes no changes, leaves the daemon ready but
+ * degraded, because everything but the store goes on; ?require=database makes it count. Which calibrations
+ * are in force is known before the first request. */
 adv_code adv_api_readyz(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_app *app = exchange->app;
@@ -57,7 +57,8 @@ adv_code adv_api_readyz(struct adv_exchange *exchange, adv_err *err)
     struct adv_pool_load loads[POOLS];
     const int stuck = read_loads(app, loads);
     bool ready = !draining && stuck == 0 && state != ADV_DATABASE_CONNECTING;
-    if (state == ADV_DATABASE_UP && !adv_calibrations_known(app)) ready = false;
+    if (app->database && adv_database_is_readable(app->database) && !adv_calibrations_known(app))
+        ready = false;
     if (require && (!app->database || state != ADV_DATABASE_UP)) ready = false;
     const char *status = draining                   ? "draining"
                          : stuck                    ? "stuck"
@@ -116,8 +117,11 @@ adv_code adv_api_metrics(struct adv_exchange *exchange, adv_err *err)
                             adv_http_connections(app->http));
     adv_metrics_print_gauge(&text, "workers_stuck", "Workers at a request whose deadline has long passed",
                             stuck);
-    bool up = app->database && adv_database_state(app->database) == ADV_DATABASE_UP;
-    adv_metrics_print_gauge(&text, "database_up", "1 while the database can be used", up ? 1.0 : 0.0);
+    const bool readable = app->database && adv_database_is_readable(app->database);
+    adv_metrics_print_gauge(&text, "database_up", "1 while the database can be used", readable);
+    adv_metrics_print_gauge(&text, "database_read_only",
+                            "1 while the database can be read and takes no changes",
+                            readable && adv_database_state(app->database) == ADV_DATABASE_READ_ONLY);
     char build[256];
     (void)snprintf(build, sizeof build, "build_info{version=\"%.100s\",catalog_hash=\"%.40s\"}",
                    adv_engine_version(), adv_catalog_hash(app->catalog));

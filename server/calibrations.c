@@ -169,7 +169,7 @@ static void *look_loop(void *argument)
     while (db && !calibrations->stopping) {
         const unsigned asked = calibrations->asked;
         (void)pthread_mutex_unlock(&calibrations->lock);
-        if (adv_database_state(app->database) == ADV_DATABASE_UP) look(app, db);
+        if (adv_database_is_readable(app->database)) look(app, db);
         bool is_time = false;
         (void)pthread_mutex_lock(&calibrations->lock);
         const int64_t until_us =

@@ -152,7 +152,7 @@ static adv_code make_ready(struct adv_db *db, adv_err *err)
 {
     if (db->connection && spoke_unasked(db->connection)) drop_connection(db);
     if (db->connection) return ADV_OK;
-    if (adv_database_state(db->database) != ADV_DATABASE_UP) return away(err);
+    if (!adv_database_is_readable(db->database)) return away(err);
     char reason[256];
     db->connection = adv_db_connect(db->database->url, reason);
     if (db->connection) return ADV_OK;
@@ -186,8 +186,11 @@ static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err
                            "the token is for the project '%.95s'", db->project);
     if (strncmp(state, "53", 2) == 0)
         return adv_err_add(err, ADV_E_STORE, "", NULL, "the database is out of resources");
-    if (strcmp(state, "25006") == 0) /* a standby, or a primary that somebody has closed */
+    if (strcmp(state, "25006") == 0) { /* a standby, or a primary that somebody has closed */
+        if (adv_database_state(db->database) == ADV_DATABASE_UP)
+            adv_database_report_lost(db->database); /* the watcher looks at once */
         return adv_err_add(err, ADV_E_STORE, "", "what is stored can be read", "the database is read-only");
+    }
     if (strcmp(state, "42501") == 0)
         return adv_err_add(err, ADV_E_STORE, "", "sql/roles.sql gives the daemon's role its rights",
                            "the database refuses: %.200s",

@@ -22,8 +22,10 @@ struct adv_db;
 enum adv_database_state {
     ADV_DATABASE_CONNECTING, /* the first attempt has not ended */
     ADV_DATABASE_UP,
-    ADV_DATABASE_AWAY,   /* cannot be reached */
-    ADV_DATABASE_REFUSED /* reached, but its schema is not ours: see the log */
+    ADV_DATABASE_AWAY,     /* cannot be reached */
+    ADV_DATABASE_REFUSED,  /* reached, but its schema is not ours: see the log */
+    ADV_DATABASE_READ_ONLY /* a standby, or a primary that somebody has closed: it answers, and takes nothing
+                            */
 };
 
 /* Starts the watcher. `url` is a connection URI or key=value words. NULL when memory or threads are
@@ -44,6 +46,8 @@ void adv_database_close(struct adv_database *database); /* after all adv_db of i
 
 enum adv_database_state adv_database_state(struct adv_database *database);
 const char *adv_database_state_name(enum adv_database_state state);
+/* Whether what is stored can be read: up, or read-only. */
+bool adv_database_is_readable(struct adv_database *database);
 
 /* Applies the migrations now and leaves; progress and failure are logged. For `tpu-advisor migrate`. */
 ADV_MUST_CHECK adv_code adv_database_migrate(const char *url, const struct adv_log *log);

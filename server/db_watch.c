@@ -41,11 +41,17 @@ static bool wait_ms(struct adv_database *database, long ms, bool until_lost)
     return go_on;
 }
 
-static bool run_simple(PGconn *connection, const char *sql, bool *answered)
+/* Asks the server something that costs it nothing, and whether it takes changes, which makes the state.
+ * False: it has `answered` with an error, or not at all. */
+static bool check(struct adv_database *database, PGconn *connection, bool *answered)
 {
-    PGresult *result = adv_db_exec(connection, sql, ADV_STATEMENTS, CHECK_LIMIT_MS);
+    PGresult *result = adv_db_exec(connection, "SHOW transaction_read_only", ADV_STATEMENTS, CHECK_LIMIT_MS);
     *answered = result != NULL;
-    const bool good = adv_db_is_good(result);
+    const bool good = adv_db_is_good(result) && PQntuples(result) == 1;
+    const bool read_only = good && strcmp(PQgetvalue(result, 0, 0), "on") == 0;
+    if (good)
+        set_state(database, read_only ? ADV_DATABASE_READ_ONLY : ADV_DATABASE_UP,
+                  read_only ? "the database is read-only" : NULL);
     PQclear(result);
     return good;
 }
@@ -60,12 +66,10 @@ static PGconn *try_connect(struct adv_database *database)
         return NULL;
     }
     adv_code code = adv_db_migrate(connection, database->auto_migrate, database->log);
-    if (code == ADV_OK) {
-        set_state(database, ADV_DATABASE_UP, NULL);
-        return connection;
-    }
-    set_state(database, code == ADV_E_STORE ? ADV_DATABASE_AWAY : ADV_DATABASE_REFUSED,
-              "the schema is not up to date");
+    bool answered = true;
+    if (code == ADV_OK && check(database, connection, &answered)) return connection;
+    set_state(database, code == ADV_OK || code == ADV_E_STORE ? ADV_DATABASE_AWAY : ADV_DATABASE_REFUSED,
+              code == ADV_OK ? "the server does not answer" : "the schema is not up to date");
     PQfinish(connection);
     return NULL;
 }
@@ -132,11 +136,12 @@ static void *watch(void *argument)
             adv_db_serve_tokens(connection, keyring, database->log);
         go_on = wait_ms(database, keyring ? TOKENS_PERIOD_MS : CHECK_PERIOD_MS, true);
         bool answered = true;
-        if (go_on && atomic_load(&database->tidies) && adv_monotonic_us() / 1000 >= tidy_at_ms) {
+        if (go_on && atomic_load(&database->tidies) && adv_database_state(database) == ADV_DATABASE_UP &&
+            adv_monotonic_us() / 1000 >= tidy_at_ms) {
             answered = tidy(connection, &database->retention, database->log);
             tidy_at_ms = adv_monotonic_us() / 1000 + TIDY_PERIOD_MS;
         }
-        if (go_on && (!answered || !run_simple(connection, "SELECT 1", &answered)) &&
+        if (go_on && (!answered || !check(database, connection, &answered)) &&
             (!answered || PQstatus(connection) != CONNECTION_OK)) {
             set_state(database, ADV_DATABASE_AWAY,
                       answered ? PQerrorMessage(connection) : "the server does not answer");
@@ -199,8 +204,14 @@ enum adv_database_state adv_database_state(struct adv_database *database)
 
 const char *adv_database_state_name(enum adv_database_state state)
 {
-    static const char *const names[] = {"connecting", "up", "away", "refused"};
+    static const char *const names[] = {"connecting", "up", "away", "refused", "read-only"};
     return names[state];
+}
+
+bool adv_database_is_readable(struct adv_database *database)
+{
+    const enum adv_database_state state = adv_database_state(database);
+    return state == ADV_DATABASE_UP || state == ADV_DATABASE_READ_ONLY;
 }
 
 void adv_database_report_lost(struct adv_database *database)

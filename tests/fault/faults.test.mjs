@@ -9,6 +9,7 @@ import { startDaemon, adviseRequest, costly, estimateRequest, freshDatabase, pro
 
 // Not synchronously: a client that sleeps for seconds would reuse connections that the daemon has closed by then.
 const cluster = (command) => promisify(execFile)(join(root, 'sql/dev-cluster.sh'), [command]);
+const readyz = async (daemon) => (await daemon.fetch('/readyz')).json();
 
 test('SIGTERM: not ready, no new connections, requests under way are answered, exit status 0', async () => {
   const daemon = await startDaemon({ args: ['--cache-mib', '0', '--workers', '1', '--drain-delay', '3', '--queue-wait', '60'] });
@@ -154,14 +155,21 @@ test('a read-only database is said to be one: 503, not a bug, and what is stored
   const { run_id: id } = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
   sql('postgres', 'ALTER DATABASE read_only SET default_transaction_read_only = on');
   sql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'read_only'");
-  await until('it reads again', async () => (await daemon.fetch(`/v1/runs/${id}`)).status === 200);
+  await until('it is said by /readyz', async () => (await readyz(daemon)).database === 'read-only');
   for (const refused of [await daemon.post('/v1/estimate', estimateRequest({ store: true })),
     await daemon.fetch(`/v1/runs/${id}`, { method: 'DELETE' })]) {
     assert.ok(Number(refused.headers.get('retry-after')) > 0);
     assert.match((await problem(assert, refused, 503, 'store-unavailable')).detail, /read-only/);
   }
+  assert.equal((await readyz(daemon)).status, 'degraded');
+  assert.equal((await daemon.fetch('/readyz?require=database')).status, 503);
+  assert.match(await (await daemon.fetch('/metrics')).text(), /tpu_advisor_database_up 1\n[^]*tpu_advisor_database_read_only 1\n/);
+  assert.equal((await daemon.fetch(`/v1/runs/${id}`)).status, 200);
+  const later = await daemon.post('/v1/advise', adviseRequest(), { Prefer: 'respond-async' });
+  assert.equal(later.status, 200, 'a job cannot be kept: the answer comes at once');
   sql('postgres', 'ALTER DATABASE read_only RESET default_transaction_read_only');
   sql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'read_only'");
+  await until('it is up again', async () => (await readyz(daemon)).status === 'ready');
   await until('it stores again', async () => (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).status === 200);
   await daemon.stop();
 });

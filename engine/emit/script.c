@@ -24,7 +24,11 @@ void adv_script_plain(struct adv_text *text, const char *string)
 void adv_script_word(struct adv_text *text, const char *string)
 {
     adv_text_append(text, "'");
-    adv_script_escape(text, string, "'", "'\\'");
+    for (const char *at = string; *at; at++) {
+        const char character[] = {*at, '\0'};
+        adv_script_escape(text, character, "'", "'\\'");
+        if (*at == '$') adv_text_append(text, "''");
+    }
     adv_text_append(text, "'");
 }
 

@@ -12,7 +12,10 @@ void adv_script_escape(struct adv_text *text, const char *string, const char *sp
 /* For comments, prose and cells: nothing is special. */
 void adv_script_plain(struct adv_text *text, const char *string);
 
-/* One shell word in single quotes. */
+/* One shell word in single quotes, which end and begin again behind each $: what carries the text to the
+ * shell sees no variable in it. Kubernetes puts values of its own for $(NAME) and makes $$ one $, also in the
+ * commands that XPK and gcluster give it, and envsubst puts one for $NAME and ${NAME}. Source: Expand in
+ * Kubernetes' expansion/expand.go. */
 void adv_script_word(struct adv_text *text, const char *string);
 
 /* A comment line: model, slice, predicted step time and memory. */

@@ -63,7 +63,7 @@ static void read_environment(const json_t *container, struct adv_arena *arena,
     }
 }
 
-/* Appends one argument with $(NAME) put in, as Kubernetes does; $$(NAME) stays $(NAME). */
+/* Appends one argument with $(NAME) put in, as Kubernetes does; $$ is one $. */
 static void append_argument(const char *argument, const struct environment *environment, struct adv_text *out)
 {
     for (const char *at = argument; *at; at++) {
@@ -78,7 +78,7 @@ static void append_argument(const char *argument, const struct environment *envi
             adv_text_append(out, value);
             at = close;
         } else {
-            if (strncmp(at, "$$(", 3) == 0) at++;
+            if (strncmp(at, "$$", 2) == 0) at++;
             adv_text_append_bytes(out, at, 1);
         }
     }

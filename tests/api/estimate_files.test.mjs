@@ -2,8 +2,10 @@
 import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { parse } from 'yaml';
-import { adviseRequest, startDaemon, estimateRequest, golden, freshDatabase, problem, sql } from './daemon.mjs';
+import { adviseRequest, startDaemon, estimateRequest, golden, freshDatabase, join, problem, sql } from './daemon.mjs';
 
 let daemon;
 before(async () => { daemon = await startDaemon({ database: freshDatabase('api_estimate_files') }); });
@@ -124,4 +126,33 @@ test('what is no answer, no plan or no file is told', async () => {
   await problem(assert, await daemon.post('/v1/artifacts/maxtext.sh?rank=0', answer), 400, 'bad-request');
   await problem(assert, await daemon.post('/v1/artifacts/ranked.csv', answer, { Accept: 'application/json' }), 406, 'not-acceptable');
   await problem(assert, await daemon.fetch('/v1/artifacts/maxtext.sh'), 405, 'method-not-allowed');
+});
+
+// What a shell gets of a text that goes through envsubst, where it names variables, and then through Kubernetes.
+const substituted = (text, variables) => text.replaceAll(/\$(?:\{(\w+)\}|(\w+))/g, (whole, braced, plain) => variables[braced ?? plain] ?? whole);
+const expanded = (text, variables) => text.replaceAll(/\$\$|\$\((\w+)\)/g, (whole, name) => (name ? variables[name] ?? whole : '$'));
+
+test('a value that looks like a variable reaches the training as it is', async () => {
+  const [path, flag] = ['gs://b/$(RUN_NAME)/$$(RUN_NAME)/$$$/${STEPS}/$STEPS\'s $', '--xla_dump_to=/tmp/$(RUN_NAME)/${STEPS}'];
+  const request = estimateRequest({ xla_flags: [flag] });
+  request.config.hf_path = path;
+  const run = await store(request);
+  const variables = { RUN_NAME: 'r', STEPS: '7', WORKLOAD: 'w', DOCKER_IMAGE: 'i', BASE_OUTPUT_DIRECTORY: 'gs://o', DATASET_TYPE: 'synthetic', EXTRA_ARGS: '' };
+  const folder = mkdtempSync(join(tmpdir(), 'variables-'));
+  const says = (name, text) => writeFileSync(join(folder, name), `#!/bin/bash\n${text}\n`, { mode: 0o755 });
+  says('python3', 'printf "%s\\n" "$LIBTPU_INIT_ARGS" "$@"');
+  for (const name of ['xpk', 'gcluster']) says(name, 'while [ "$1" != --command ]; do shift; done; printf "%s" "$2"');
+  const bash = (input, env = variables) => {
+    const { status, stdout, stderr } = spawnSync('bash', ['-s'], { input, encoding: 'utf8', env: { PATH: `${folder}:${process.env.PATH}`, ...env } });
+    assert.equal(status, 0, stderr);
+    return stdout;
+  };
+  const jobset = async () => parse(substituted(await file(run, 'jobset.yaml'), variables)).spec.replicatedJobs[0].template.spec.template.spec.containers[0].args[0];
+  const submitted = async (name) => bash(await file(run, name), { ...variables, CLUSTER: 'c', CLUSTER_NAME: 'c', PROJECT_ID: 'p', ZONE: 'z', WORKLOAD_NAME: 'w', WORKLOAD_IMAGE: 'i' });
+  for (const [name, script] of [['maxtext.sh', await file(run, 'maxtext.sh')], ['jobset.yaml', expanded(await jobset(), variables)],
+    ['xpk.sh', expanded(await submitted('xpk.sh'), variables)], ['gcluster.sh', expanded(await submitted('gcluster.sh'), variables)]]) {
+    const words = bash(script).split('\n');
+    assert.ok(words[0].split(' ').includes(flag), `${name}: ${words[0]}`);
+    assert.ok(words.includes(`hf_path=${JSON.stringify(path)}`), `${name}: ${words.find((word) => word.startsWith('hf_path='))}`);
+  }
 });

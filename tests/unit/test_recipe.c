@@ -215,6 +215,11 @@ static void manifests_are_read_inside_their_containers(void **state)
     assert_member(root, "config/steps", "8");
     assert_member(root, "cluster/slices", "2");
     json_decref(root);
+    root = expand(JOBSET("              - {name: A, value: b}\n",
+                         "              command: [python3, -m, maxtext.trainers.pre_train.train, base.yml]\n"
+                         "              args: [\"hf_path=$$(A)/$$$$(A)/$(A)/$$A\", \"steps=8\"]\n"));
+    assert_member(root, "config/hf_path", "\"$(A)/$$(A)/b/$A\"");
+    json_decref(root);
 }
 
 static void what_a_recipe_leaves_open_is_asked_for(void **state)

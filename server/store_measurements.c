@@ -120,7 +120,9 @@ adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, stru
 
 adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, const char *id, adv_err *err)
 {
-    static const char sql[] = "DELETE FROM measurements WHERE run_id = $1::uuid AND id = $2::uuid";
+    static const char sql[] =
+        "DELETE FROM measurements WHERE run_id = $1::uuid AND id = $2::uuid AND EXISTS (SELECT FROM runs r "
+        "WHERE r.id = $1::uuid AND r.deleted_at IS NULL)";
     int deleted = 0;
     if (adv_uuid_valid(run_id) && adv_uuid_valid(id) &&
         adv_db_change(db, sql, ADV_VALUES(run_id, id), &deleted, err))

@@ -198,9 +198,11 @@ adv_code adv_verification_print(struct adv_db *db, const char *id, struct adv_te
 
 adv_code adv_verification_cancel(struct adv_db *db, const char *id, adv_err *err)
 {
-    /* The verification is locked before its plans, as by who deletes it. */
+    /* The verification is locked before its plans, as by who deletes it. That of a deleted run is not there.
+     */
     static const char sql[] =
-        "WITH known AS (SELECT id FROM verifications WHERE id = $1::uuid FOR NO KEY UPDATE), ended AS (UPDATE "
+        "WITH known AS (SELECT v.id FROM verifications v WHERE v.id = $1::uuid AND EXISTS (SELECT FROM runs r "
+        "WHERE r.id = v.run_id AND r.deleted_at IS NULL) FOR NO KEY UPDATE), ended AS (UPDATE "
         "verification_plans p SET state = 'cancelled', lease_until = NULL, ended_at = now(), changes = "
         "p.changes + 1 FROM known k WHERE p.verification_id = k.id AND p.state IN ('queued', 'running')) "
         "SELECT FROM known";

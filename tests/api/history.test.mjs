@@ -176,6 +176,19 @@ test('a deleted run is nowhere, a baseline least of all, until it is restored', 
   await problem(assert, await restore('01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072'), 404, 'not-found');
 });
 
+test('a measurement of a deleted run is neither listed nor taken back until the run is restored', async () => {
+  const { run_id: id } = await store({ project: 'measured-gone' });
+  const path = `/v1/runs/${id}/measurements`;
+  const { measurement_id: measurement } = await (await daemon.post(path, { step_time_s: 1, source: 'a', at: '2026-11-20T00:00:00Z' })).json();
+  const take = () => daemon.fetch(`${path}/${measurement}`, { method: 'DELETE' });
+  await remove(id);
+  await problem(assert, await daemon.fetch(path), 404, 'not-found');
+  await problem(assert, await take(), 404, 'not-found');
+  assert.equal((await restore(id)).status, 200);
+  assert.equal((await get(path)).measurements.length, 1);
+  assert.equal((await take()).status, 204);
+});
+
 test('a run that passed no longer stands in for a baseline when it is deleted', async () => {
   const base = await store({ project: 'stand', label: 'other' });
   const passed = await store({ project: 'stand', label: 'ci' });

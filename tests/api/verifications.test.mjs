@@ -281,6 +281,7 @@ test('a deleted run has no verification, and is not compiled before it is restor
   const path = await ask(runId);
   assert.equal((await daemon.fetch(`/v1/runs/${runId}`, { method: 'DELETE' })).status, 204);
   for (const its of [path, `${path}/events`]) await problem(assert, await daemon.fetch(its), 404, 'not-found');
+  await problem(assert, await daemon.fetch(path, { method: 'DELETE' }), 404, 'not-found');
   assert.equal(await verifier({ log: 'deleted', args: ['--until-empty'] }).exit, 0);
   assert.equal(compiles('deleted').length, 0);
   assert.equal((await daemon.post(`/v1/runs/${runId}/restore`, '')).status, 200);

@@ -25,6 +25,7 @@ static void say(struct adv_gate_said *list, int *count, int capacity, const char
     va_start(args, format);
     (void)vsnprintf(said->detail, sizeof said->detail, format, args);
     va_end(args);
+    adv_text_mend(said->detail); /* names in it are cut */
 }
 
 #define NOTE(verdict, ...) say((verdict)->notes, &(verdict)->notes_count, ADV_GATE_NOTES, __VA_ARGS__)

@@ -31,32 +31,6 @@ void adv_err_init(adv_err *err)
     err->lost_count = 0;
 }
 
-/* Bytes of the UTF-8 sequence at `at`, 0 when it is not one (overlong forms and surrogates included). */
-static int sequence_length(const unsigned char *at)
-{
-    int length = at[0] < 0x80                     ? 1
-                 : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
-                 : (at[0] & 0xf0) == 0xe0         ? 3
-                 : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
-                                                  : 0;
-    for (int i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    }
-    bool is_overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-    bool is_beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
-    return is_overlong || is_beyond ? 0 : length;
-}
-
-/* User text may have been cut inside a character, or never was UTF-8: such bytes become '?'. */
-static void repair(char *text)
-{
-    for (char *at = text; *at;) {
-        int length = sequence_length((const unsigned char *)at);
-        if (length == 0) *at = '?';
-        at += length ? length : 1;
-    }
-}
-
 bool adv_err_has_room(const adv_err *err)
 {
     return err && err->count < ADV_LIMIT_FINDINGS;
@@ -77,9 +51,9 @@ static void ADV_PRINTF(6, 0) add(adv_err *err, adv_code code, const char *rule, 
     (void)snprintf(finding->pointer, sizeof finding->pointer, "%s", pointer ? pointer : "");
     (void)snprintf(finding->hint, sizeof finding->hint, "%s", hint ? hint : "");
     (void)vsnprintf(finding->detail, sizeof finding->detail, format, args);
-    repair(finding->pointer);
-    repair(finding->detail);
-    repair(finding->hint);
+    adv_text_mend(finding->pointer);
+    adv_text_mend(finding->detail);
+    adv_text_mend(finding->hint);
 }
 
 adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format,
@@ -107,7 +81,7 @@ void adv_err_hint(adv_err *err, const char *hint)
     if (!err || err->count == 0 || err->lost_count > 0) return;
     struct adv_finding *last = &err->findings[err->count - 1];
     (void)snprintf(last->hint, sizeof last->hint, "%s", hint);
-    repair(last->hint);
+    adv_text_mend(last->hint);
 }
 
 void adv_err_merge(adv_err *into, const adv_err *from, const char *pointer_prefix)

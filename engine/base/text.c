@@ -89,6 +89,37 @@ void adv_append(char *text, size_t text_bytes, const char *format, ...)
     va_end(args);
 }
 
+/* Bytes of the UTF-8 sequence at `at`, 0 when it is not one (overlong forms and surrogates included). */
+static int sequence_length(const unsigned char *at)
+{
+    int length = at[0] < 0x80                     ? 1
+                 : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
+                 : (at[0] & 0xf0) == 0xe0         ? 3
+                 : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+                                                  : 0;
+    for (int i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    }
+    bool is_overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    bool is_beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+    return is_overlong || is_beyond ? 0 : length;
+}
+
+void adv_text_mend(char *text)
+{
+    char *end = text;
+    for (const char *at = text; *at;) {
+        const unsigned char *bytes = (const unsigned char *)at;
+        const int length = sequence_length(bytes);
+        const bool is_cut = length == 0 && *bytes >= 0xc2 && *bytes <= 0xf4;
+        if (length == 0 && !is_cut) *end++ = '?';
+        for (int i = 0; i < length; i++) *end++ = at[i];
+        at += length ? length : 1;
+        while (is_cut && ((unsigned char)*at & 0xc0) == 0x80) at++;
+    }
+    *end = '\0';
+}
+
 /* Levenshtein distance of two names, at most `cap` + 1 (names longer than 95 bytes count as far). */
 static int distance_of(const char *a, const char *b, int cap)
 {

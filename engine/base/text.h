@@ -40,6 +40,10 @@ static inline bool adv_text_same(const char *a, const char *b)
     return *a == *b;
 }
 
+/* Makes what may have been cut inside a character UTF-8 again, in place: what is left of the character goes,
+ * and bytes that never were UTF-8 become '?'. */
+void adv_text_mend(char *text);
+
 /* Whether a text in UTF-8 has characters that no list and no terminal shows as such: controls (C0, DEL, C1),
  * line and paragraph separators, those that turn the direction of what follows, U+FFFE and U+FFFF. */
 bool adv_text_has_control(const char *text);

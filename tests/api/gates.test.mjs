@@ -47,6 +47,22 @@ test('a smaller step that costs more per token fails, a larger one that costs le
   near(up.tokens_per_s_per_chip_increase_frac, up.candidate.tokens_per_s_per_chip / up.baseline.tokens_per_s_per_chip - 1);
 });
 
+test('names that are too long are cut between their letters, in each report', async () => {
+  const named = (name, layers) => ({ ...request(), model: { name, decoder_block: 'llama2', base_emb_dim: 1024, base_num_query_heads: 8, base_num_kv_heads: 8, head_dim: 128,
+    base_mlp_dim: 4096, base_num_decoder_layers: layers, vocab_size: 32000, mlp_activations: ['silu', 'linear'] } });
+  for (const [letter, most] of [['ü', 47], ['語', 31], ['😀', 23]])
+    for (const before of ['', 'a', 'ab', 'abc']) {
+      const [one, other] = ['1', '2'].map((digit) => before.slice(1) + digit + letter.repeat(most - 2));
+      const body = { baseline: { run_id: (await store(named(one, 4))).run_id }, candidate: named(other, 8), limits: { must_fit: false } };
+      const texts = [await (await check(body)).text()];
+      for (const type of ['application/json', 'text/markdown', 'application/junit+xml'])
+        texts.push(await (await check({ ...body, allow_unlike: ['model'] }, '', { Accept: type })).text());
+      for (const text of texts) assert.ok(!/\ufffd|\\ufffd|[ü語😀]\?/u.test(text), text.slice(0, 1500));
+      assert.match(texts[0], /is [bc]*2[ü語😀]+ \(.*parameters/u);
+      assert.match(texts[1], /models differ: [bc]*2[ü語😀]+ instead of [bc]*1[ü語😀]+"/u);
+    }
+});
+
 test('time and tokens per chip and dollars per token are limits of their own', async () => {
   const { run_id: id } = await store(request());
   const candidate = request({}, { remat_policy: 'full' });

@@ -12,6 +12,7 @@
 #include "server/calibrations.h"
 #include "server/monotonic.h"
 #include "server/routes.h"
+#include "server/store_measurements.h"
 
 #define ANSWER_LIMIT_BYTES (4u * ADV_LIMIT_CALIBRATION_BYTES)
 #define TEXTS_BYTES        (16u * 1024u * 1024u) /* plans in hand at a time: all of most projects */
@@ -88,7 +89,7 @@ static adv_code save_fit(struct adv_exchange *exchange, adv_err *err)
     if (count == 0)
         return adv_err_add(
             err, ADV_E_INVALID, "/project", "ask for the plans in today's words, and measure those",
-            "this engine prices none of the measured plans of the project '%.95s'; of the first: %s",
+            "none of the measured plans of the project '%.95s' can be fitted; of the first: %s",
             fitting->project, fitting->first_reason);
     adv_uuid_make(id);
     adv_code code = adv_calibration_documents_make(fitting->rows, count, &fitting->left_out, &made, err);
@@ -109,9 +110,12 @@ static adv_code save_fit(struct adv_exchange *exchange, adv_err *err)
 
 /* What the engine predicts of a plan by the published fit. */
 static adv_code predict(struct adv_exchange *exchange, const struct adv_calibration_plan *plan,
-                        struct adv_price *price, adv_err *err)
+                        bool is_what_if, struct adv_price *price, adv_err *err)
 {
     char *json = NULL;
+    if (is_what_if)
+        return adv_err_add_rule(err, ADV_E_INVALID, ADV_WHAT_IF_CODE, ADV_WHAT_IF_POINTER, NULL,
+                                ADV_WHAT_IF_DETAIL);
     if (!plan->request) return adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "the run was deleted meanwhile");
     adv_code code =
         adv_gate_ask_again(plan->request, plan->answer, (int)strtol(plan->rank, NULL, 10), "", &json, err);
@@ -128,7 +132,8 @@ static adv_code price_plan(struct adv_exchange *exchange, struct fitting *fittin
     struct measured_plan *measured = &fitting->measured_plans[which];
     struct adv_price price;
     adv_err found = adv_err_empty();
-    const adv_code code = predict(exchange, plan, &price, &found);
+    const adv_code code =
+        predict(exchange, plan, fitting->rows[measured->first_row].is_what_if, &price, &found);
     measured->is_priced = code == ADV_OK;
     if (code && adv_code_http_status(code) == 503) { /* it is not the plan's fault */
         adv_err_merge(err, &found, "");

@@ -9,14 +9,14 @@
 
 #define ADV_LIMIT_CALIBRATION_BYTES (8u * 1024u * 1024u) /* 5,000 rows, or plans, of at most 0.7 KiB */
 
-/* Measured plans that are not fitted, because the engine does not price them. */
+/* Measured plans that are not fitted: the engine does not price them, or they are on what-if hardware. */
 struct adv_calibration_left_out {
     int measurements_count;
     struct adv_text plans; /* objects, with commas between: {"run_id", "rank", "measurements_count",
                               "pointer", "code", "detail"} */
 };
 
-/* Adds a plan with `measurements_count` measurements, and why the engine does not price it. */
+/* Adds a plan with `measurements_count` measurements, and why it is not fitted. */
 void adv_calibration_leave_out(struct adv_calibration_left_out *left_out,
                                const struct adv_calibration_plan *plan, int measurements_count,
                                const struct adv_finding *why);

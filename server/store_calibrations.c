@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/store_measurements.h"
+
 #define LIST_LIMIT_BYTES (40u * ADV_LIMIT_CALIBRATION_PLANS) /* a UUID and a comma each */
 
 /* The calibration in force of the project of row `c`. */
@@ -42,8 +44,9 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
 {
     static const char sql[] =
         "SELECT * FROM (SELECT r.chip, m.run_id, m.rank, m.id, m.measured_step_time_s, "
-        "m.measured_hbm_bytes_per_device FROM measurements m JOIN runs r ON r.id = m.run_id WHERE r.project = "
-        "$1 AND r.deleted_at IS NULL ORDER BY m.id DESC LIMIT $2::int) n ORDER BY chip, run_id, rank, id";
+        "m.measured_hbm_bytes_per_device, " ADV_IS_WHAT_IF(
+            "m.rank") " FROM measurements m JOIN runs r ON r.id = m.run_id WHERE r.project = "
+                      "$1 AND r.deleted_at IS NULL ORDER BY m.id DESC LIMIT $2::int) n ORDER BY chip, run_id, rank, id";
     adv_code code =
         adv_db_run(db, sql, ADV_VALUES(project, ADV_INTEGER(ADV_LIMIT_CALIBRATION_ROWS)), held, err);
     if (code) return code;
@@ -63,6 +66,7 @@ adv_code adv_calibration_rows(struct adv_db *db, const char *project, struct adv
             .published_step_time_s = (double)NAN,
             .measured_hbm_bytes = adv_rows_number(held, i, 5),
             .published_hbm_bytes = (double)NAN,
+            .is_what_if = adv_rows_true(held, i, 6),
         };
     return ADV_OK;
 }

@@ -17,6 +17,7 @@
 struct adv_calibration_row {
     const char *chip, *run_id, *rank, *measurement_id;
     double measured_step_time_s, published_step_time_s, measured_hbm_bytes, published_hbm_bytes;
+    bool is_what_if; /* its plan is on hardware that does not exist: not to be fitted */
 };
 
 /* The newest measurements of a project, ordered by chip, run and plan. `rows` is malloc'ed, its texts live in

@@ -137,6 +137,30 @@ adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, con
     "'max_abs_error_frac', max(abs(error)), 'bias_frac', percentile_cont(0.5) WITHIN GROUP (ORDER BY "       \
     "error), 'interval_coverage_frac', avg(inside::int)::float8"
 
+/* Of the measurements `m` and their runs `r`, those that a filter of five values asks for. */
+#define MATCHED                                                                                              \
+    "measurements m JOIN runs r ON r.id = m.run_id WHERE r.deleted_at IS NULL AND ($1::text IS NULL OR "     \
+    "r.project = $1) AND ($2::text IS NULL OR r.label = $2) AND ($3::text IS NULL OR r.model = $3) AND "     \
+    "($4::text IS NULL OR r.chip = $4) AND ($5::timestamptz IS NULL OR m.measured_at >= $5::timestamptz) "   \
+    "AND "
+
+/* Appends the members "left_out_count" and "left_out", with commas before them. */
+static adv_code print_left_out(struct adv_db *db, const struct adv_accuracy_filter *filter,
+                               struct adv_text *json, adv_err *err)
+{
+    static const char sql[] =
+        "WITH o AS (SELECT m.run_id, m.rank, count(*) AS measurements_count FROM " MATCHED ADV_IS_WHAT_IF(
+            "m.rank") " GROUP BY m.run_id, m.rank) SELECT format(',\"left_out_count\":%s,\"left_out\":%s', "
+                      "coalesce(sum(measurements_count), 0), coalesce((SELECT json_agg(json_build_object("
+                      "'run_id', run_id, 'rank', rank, 'measurements_count', measurements_count, 'pointer', "
+                      "'" ADV_WHAT_IF_POINTER "', 'code', '" ADV_WHAT_IF_CODE
+                      "', 'detail', '" ADV_WHAT_IF_DETAIL
+                      "')) FROM (SELECT * FROM o ORDER BY run_id DESC, rank LIMIT 100) n), '[]'::json)) FROM o";
+    return adv_db_print(
+        db, sql, ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since), json,
+        err);
+}
+
 adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
                             struct adv_text *json, adv_err *err)
 {
@@ -144,53 +168,60 @@ adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter 
     static const char sql[] =
         "WITH picked AS (SELECT m.*, r.project, r.label, r.model, r.chip, r.topology, m.step_time_s / "
         "m.measured_step_time_s - 1 AS error, m.measured_step_time_s BETWEEN m.step_time_low_s AND "
-        "m.step_time_high_s AS inside FROM measurements m JOIN runs r ON r.id = m.run_id WHERE r.deleted_at "
-        "IS NULL AND ($1::text IS NULL OR r.project = $1) AND ($2::text IS NULL OR r.label = $2) AND "
-        "($3::text IS NULL OR r.model = $3) AND ($4::text IS NULL OR r.chip = $4) AND ($5::timestamptz IS "
-        "NULL OR m.measured_at >= $5::timestamptz)), ratios AS " RATIOS_OF_PICKED
-        ", drifts AS (SELECT chip, model, " DRIFT_OF "ratios GROUP BY chip, model), shown AS (SELECT *, "
-        "row_number() OVER (ORDER BY id DESC) AS place FROM picked WHERE $6::uuid IS NULL OR id < $6::uuid "
-        "ORDER BY id DESC LIMIT $7::int + 1) SELECT json_build_object('rows', coalesce((SELECT "
-        "json_agg(json_build_object('project', nullif(m.project, ''), 'label', nullif(m.label, ''), 'model', "
-        "m.model, 'chip', m.chip, 'topology', m.topology, " MEASUREMENT_MEMBERS ") ORDER BY m.place) FROM "
-        "shown m WHERE m.place <= $7::int), '[]'::json), 'groups', coalesce((SELECT json_agg(g.json) FROM "
-        "(SELECT json_build_object('chip', chip, 'model', model, " STATISTICS ", 'drift', "
-        "coalesce((array_agg(drift))[1], measured_drift(NULL))) AS json FROM picked LEFT JOIN drifts USING "
-        "(chip, model) GROUP BY chip, model ORDER BY chip, model) g), '[]'::json), " STATISTICS ", 'drift', "
-        "(SELECT " DRIFT_OF "ratios), 'next_cursor', (SELECT m.id FROM shown m WHERE m.place = $7::int AND "
-        "(SELECT count(*) FROM shown) > $7::int)) FROM picked";
-    return adv_db_print(db, sql,
-                        ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since,
-                                   filter->after, ADV_INTEGER(filter->limit_count)),
-                        json, err);
+        "m.step_time_high_s AS inside FROM " MATCHED "NOT " ADV_IS_WHAT_IF(
+            "m.rank") "), ratios AS " RATIOS_OF_PICKED ", drifts AS (SELECT chip, model, " DRIFT_OF
+                      "ratios GROUP BY chip, model), shown AS (SELECT *, "
+                      "row_number() OVER (ORDER BY id DESC) AS place FROM picked WHERE $6::uuid IS NULL OR id < $6::uuid "
+                      "ORDER BY id DESC LIMIT $7::int + 1) SELECT json_build_object('rows', coalesce((SELECT "
+                      "json_agg(json_build_object('project', nullif(m.project, ''), 'label', nullif(m.label, ''), 'model', "
+                      "m.model, 'chip', m.chip, 'topology', m.topology, " MEASUREMENT_MEMBERS
+                      ") ORDER BY m.place) FROM "
+                      "shown m WHERE m.place <= $7::int), '[]'::json), 'groups', coalesce((SELECT json_agg(g.json) FROM "
+                      "(SELECT json_build_object('chip', chip, 'model', model, " STATISTICS ", 'drift', "
+                      "coalesce((array_agg(drift))[1], measured_drift(NULL))) AS json FROM picked LEFT JOIN drifts USING "
+                      "(chip, model) GROUP BY chip, model ORDER BY chip, model) g), '[]'::json), " STATISTICS
+                      ", 'drift', "
+                      "(SELECT " DRIFT_OF
+                      "ratios), 'next_cursor', (SELECT m.id FROM shown m WHERE m.place = $7::int AND "
+                      "(SELECT count(*) FROM shown) > $7::int)) FROM picked";
+    const adv_code code =
+        adv_db_print(db, sql,
+                     ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since,
+                                filter->after, ADV_INTEGER(filter->limit_count)),
+                     json, err);
+    if (code || json->length_bytes == 0) return code;
+    json->data[--json->length_bytes] = '\0'; /* the } */
+    const adv_code more = print_left_out(db, filter, json, err);
+    adv_text_append(json, "}");
+    return more;
 }
 
 adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
                                    struct adv_text *json, adv_err *err)
 {
     /* One row per plan of a run: its newest word, and its newest measurement that has bytes. */
-    static const char sql[] =
-        "WITH word AS (SELECT DISTINCT ON (v.run_id, p.rank) v.run_id, p.rank, v.id AS verification_id, "
-        "p.verdict, p.ended_at, p.predicted_hbm_bytes_per_device AS predicted, "
-        "p.compiled_hbm_bytes_per_device AS compiled, r.project, r.label, r.model, r.chip, r.topology FROM "
-        "verification_plans p JOIN verifications v ON v.id = p.verification_id JOIN runs r ON r.id = "
-        "v.run_id WHERE p.state = 'done' AND r.deleted_at IS NULL AND p.compiled_hbm_bytes_per_device IS NOT "
-        "NULL AND ($1::text IS NULL OR r.project = $1) AND ($2::text IS NULL OR r.label = $2) AND ($3::text "
-        "IS NULL OR r.model = $3) AND ($4::text IS NULL OR r.chip = $4) AND ($5::timestamptz IS NULL OR "
-        "p.ended_at >= $5::timestamptz) ORDER BY v.run_id, p.rank, v.id DESC), picked AS (SELECT w.*, "
-        "w.predicted / w.compiled - 1 AS error, (SELECT m.measured_hbm_bytes_per_device FROM measurements m "
-        "WHERE m.run_id = w.run_id AND m.rank = w.rank AND m.measured_hbm_bytes_per_device IS NOT NULL ORDER "
-        "BY m.id DESC LIMIT 1) AS measured FROM word w), shown AS (SELECT * FROM picked ORDER BY "
-        "verification_id DESC, rank LIMIT $6::int) SELECT json_build_object('rows', coalesce((SELECT "
-        "json_agg(json_build_object('run_id', run_id, 'rank', rank, 'verification_id', verification_id, "
-        "'project', nullif(project, ''), 'label', nullif(label, ''), 'model', model, 'chip', chip, "
-        "'topology', topology, 'verdict', verdict, 'predicted_hbm_bytes_per_device', predicted, "
-        "'compiled_hbm_bytes_per_device', compiled, 'measured_hbm_bytes_per_device', measured, "
-        "'hbm_error_frac', error) ORDER BY verification_id DESC, rank) FROM shown), '[]'::json), "
-        "'compiled_count', count(*), 'measured_count', count(measured), 'median_abs_error_frac', "
-        "percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(error)), 'p90_abs_error_frac', percentile_disc(0.9) "
-        "WITHIN GROUP (ORDER BY abs(error)), 'max_abs_error_frac', max(abs(error)), 'bias_frac', "
-        "percentile_cont(0.5) WITHIN GROUP (ORDER BY error)) FROM picked";
+    static const char sql[] = "WITH word AS (SELECT DISTINCT ON (v.run_id, p.rank) v.run_id, p.rank, " ADV_IS_WHAT_IF(
+        "p.rank") " AS what_if, v.id AS verification_id, "
+                  "p.verdict, p.ended_at, p.predicted_hbm_bytes_per_device AS predicted, "
+                  "p.compiled_hbm_bytes_per_device AS compiled, r.project, r.label, r.model, r.chip, r.topology FROM "
+                  "verification_plans p JOIN verifications v ON v.id = p.verification_id JOIN runs r ON r.id = "
+                  "v.run_id WHERE p.state = 'done' AND r.deleted_at IS NULL AND p.compiled_hbm_bytes_per_device IS NOT "
+                  "NULL AND ($1::text IS NULL OR r.project = $1) AND ($2::text IS NULL OR r.label = $2) AND ($3::text "
+                  "IS NULL OR r.model = $3) AND ($4::text IS NULL OR r.chip = $4) AND ($5::timestamptz IS NULL OR "
+                  "p.ended_at >= $5::timestamptz) ORDER BY v.run_id, p.rank, v.id DESC), picked AS (SELECT w.*, "
+                  "w.predicted / w.compiled - 1 AS error, (SELECT m.measured_hbm_bytes_per_device FROM measurements m "
+                  "WHERE m.run_id = w.run_id AND m.rank = w.rank AND m.measured_hbm_bytes_per_device IS NOT NULL ORDER "
+                  "BY m.id DESC LIMIT 1) AS measured FROM word w WHERE NOT w.what_if), shown AS (SELECT * FROM picked ORDER BY "
+                  "verification_id DESC, rank LIMIT $6::int) SELECT json_build_object('rows', coalesce((SELECT "
+                  "json_agg(json_build_object('run_id', run_id, 'rank', rank, 'verification_id', verification_id, "
+                  "'project', nullif(project, ''), 'label', nullif(label, ''), 'model', model, 'chip', chip, "
+                  "'topology', topology, 'verdict', verdict, 'predicted_hbm_bytes_per_device', predicted, "
+                  "'compiled_hbm_bytes_per_device', compiled, 'measured_hbm_bytes_per_device', measured, "
+                  "'hbm_error_frac', error) ORDER BY verification_id DESC, rank) FROM shown), '[]'::json), "
+                  "'left_out_count', (SELECT count(*) FROM word WHERE what_if), 'compiled_count', count(*), 'measured_count', count(measured), 'median_abs_error_frac', "
+                  "percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(error)), 'p90_abs_error_frac', percentile_disc(0.9) "
+                  "WITHIN GROUP (ORDER BY abs(error)), 'max_abs_error_frac', max(abs(error)), 'bias_frac', "
+                  "percentile_cont(0.5) WITHIN GROUP (ORDER BY error)) FROM picked";
     return adv_db_print(db, sql,
                         ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since,
                                    ADV_INTEGER(filter->limit_count)),

@@ -5,6 +5,20 @@
 #include "engine/calibrate/measured.h"
 #include "server/db.h"
 
+/* In SQL: whether the plan `rank` of run `r` is on what-if hardware, as its answer says; no machine that was
+ * measured is like it, so that accuracy and calibrations leave its measurements out. Answers are long: they
+ * are read only where the request may have overrides, in letters or as \\u escapes. */
+#define ADV_IS_WHAT_IF(rank)                                                                                 \
+    "CASE WHEN position('overrides' in r.request::text) > 0 OR position('\\u' in r.request::text) > 0 THEN " \
+    "EXISTS (SELECT FROM json_array_elements(CASE r.kind WHEN 'advise' THEN r.response #> ARRAY['ranked', "  \
+    "(" rank " - 1)::text, 'estimate', 'warnings'] ELSE r.response -> 'warnings' END) w WHERE w ->> 'code' " \
+    "= '" ADV_WHAT_IF_CODE "') ELSE false END"
+/* Why they are left out, and where in the request for an estimate of the plan. */
+#define ADV_WHAT_IF_CODE    "what-if-hardware"
+#define ADV_WHAT_IF_POINTER "/cluster/overrides"
+#define ADV_WHAT_IF_DETAIL                                                                                   \
+    "the plan is priced for what-if hardware: what another machine has taken says nothing of it"
+
 struct adv_measurement_key {
     const char *run_id;
     int rank; /* which plan of the run */
@@ -36,14 +50,17 @@ struct adv_accuracy_filter {
     int limit_count;
 };
 
-/* {"rows": [...], "groups": [...], totals, "next_cursor"} appended: predicted against measured. Rows are a
- * page, newest first; groups (chip and model) and totals are of all that match. Median, nearest-rank p90 and
- * interval coverage as `validate` has them. ADV_E_BAD_REQUEST: `since` is not in the calendar. */
+/* {"rows": [...], "groups": [...], totals, "left_out_count", "left_out": [...], "next_cursor"} appended:
+ * predicted against measured. Rows are a page, newest first; groups (chip and model) and totals are of all
+ * that match and are not on what-if hardware, and `left_out` has the newest 100 plans of those that are.
+ * Median, nearest-rank p90 and interval coverage as `validate` has them. ADV_E_BAD_REQUEST: `since` is not in
+ * the calendar. */
 ADV_MUST_CHECK adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
                                            struct adv_text *json, adv_err *err);
 
 /* {"rows", "compiled_count", …}: predicted, compiled and measured memory of the plans that the real compiler
  * has spoken of, newest first, at most `limit_count`; the statistics are of all that match, predicted against
- * compiled. The cursor does not count. */
+ * compiled, and "left_out_count" says how many plans are on what-if hardware and left out. The cursor does
+ * not count. */
 ADV_MUST_CHECK adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
                                                   struct adv_text *json, adv_err *err);

@@ -56,10 +56,9 @@ test('what another engine predicted of a measured plan is not fitted: a plan as 
   for (const row of rows) near(row.error_frac, -0.5, 'what was told then stays in the accuracy');
 });
 
-test('plans are priced as they were asked for: of an advise, on hardware of what-if, of other software', async () => {
+test('plans are priced as they were asked for: of an advise, of other software', async () => {
   const wanted = new Map();
-  const overrides = { chip: 'v6e', topology: '16x16', overrides: { clock_hz: 1.6e9 } };
-  for (const extra of [{ cluster: { chip: 'v6e', topology: '16x16' }, software: { maxtext: '0.2.2' } }, { cluster: overrides }]) {
+  for (const extra of [{ cluster: { chip: 'v6e', topology: '16x16' }, software: { maxtext: '0.2.2' } }, { cluster: { chip: 'v6e', topology: '16x16' } }]) {
     const advice = await json(await daemon.post('/v1/advise', adviseRequest({ project: 'asked', ...extra, store: true })));
     for (const rank of [1, 2, 3]) {
       const { estimate: estimated } = advice.ranked[rank - 1];
@@ -67,8 +66,8 @@ test('plans are priced as they were asked for: of an advise, on hardware of what
       wanted.set(`${advice.run_id} ${rank}`, estimated);
     }
   }
-  const whatIf = await measure('asked', 1, 1.1, { cluster: { ...estimateRequest().cluster, overrides: { clock_hz: 1.6e9 } }, include: ['scaling'] });
-  wanted.set(`${whatIf.run_id} 1`, whatIf);
+  const scaled = await measure('asked', 1, 1.1, { include: ['scaling'] });
+  wanted.set(`${scaled.run_id} 1`, scaled);
   halve('asked');
   const made = await fit('asked');
   assert.equal(made.rows.length, 13);
@@ -98,6 +97,49 @@ test('plans that the engine does not price are left out, counted, and each says 
   assert.ok(!made.rows.some((row) => row.run_id === gone.run_id));
   const { calibrations } = await get('/v1/calibrations?project=refused');
   assert.deepEqual(calibrations.map((one) => [one.left_out_count, 'left_out' in one]), [[2, false]]);
+});
+
+test('a measurement says nothing of what-if hardware: neither accuracy nor a fit counts it, and both say so', async () => {
+  const clusterOf = (overrides) => ({ cluster: { ...estimateRequest().cluster, overrides } });
+  const faster = { clock_hz: 1.6e9 };
+  const plain = [await measure('imagined', 1, 1.1), await measure('imagined', 2, 1.1, clusterOf({}))];
+  const one = await measure('imagined', 4, 3, clusterOf(faster));
+  await record(one, one, 3, 1, 2);
+  const body = JSON.stringify({ ...request('imagined', 8, clusterOf(faster)), store: true }).replace('overrides', '\\u006fverrides');
+  const spelled = await json(await daemon.fetch('/v1/estimate', { method: 'POST', body, headers: { 'Content-Type': 'application/json' } }));
+  await record(spelled, spelled, 3);
+  const { cluster: _, ...anywhere } = adviseRequest({ project: 'imagined', store: true });
+  const machines = [{ chip: 'v6e', topology: '16x16' }, { chip: 'v5p', topology: '4x4x8' }];
+  const left = [[spelled.run_id, 1, 1], [one.run_id, 1, 2]];
+  const counted = plain.map(({ run_id: id }) => id);
+  for (const which of [0, 1]) { // whichever is chosen is what-if hardware once
+    const clusters = machines.map((machine, i) => (i === which ? { ...machine, overrides: faster } : machine));
+    const advice = await json(await daemon.post('/v1/advise', { ...anywhere, clusters }));
+    const [, { rank, estimate: second }] = advice.ranked;
+    await record(advice, second, 2, rank);
+    if (second.warnings.some(({ code }) => code === 'what-if-hardware')) left.push([advice.run_id, rank, 1]);
+    else counted.push(advice.run_id);
+  }
+  assert.deepEqual([left.length, counted.length], [3, 3]);
+  const check = ({ left_out: list, left_out_count: count }) => {
+    assert.equal(count, left.reduce((sum, [, , each]) => sum + each, 0));
+    assert.deepEqual(list.map((plan) => [plan.run_id, plan.rank, plan.measurements_count]).sort(), left.sort());
+    for (const { pointer, code, detail } of list) {
+      assert.deepEqual([pointer, code], ['/cluster/overrides', 'what-if-hardware']);
+      assert.match(detail, /what-if hardware/);
+    }
+  };
+  const accuracy = await get('/v1/accuracy?project=imagined');
+  check(accuracy);
+  assert.deepEqual(accuracy.rows.map((row) => row.run_id).sort(), counted.sort());
+  assert.equal(accuracy.judged_count, counted.length);
+  assert.equal((await get('/v1/accuracy?project=imagined&since=2026-11-02')).left_out_count, 1, 'the filter holds for these, too');
+  const made = await fit('imagined');
+  check(made);
+  assert.deepEqual(made.rows.map((row) => row.run_id).sort(), counted.sort());
+  await measure('imagined-alone', 1, 1, clusterOf(faster));
+  const none = await problem(assert, await daemon.post('/v1/calibrations', { project: 'imagined-alone' }), 422, 'invalid-request');
+  assert.match(none.errors[0].detail, /none of the measured plans.*what-if hardware/);
 });
 
 test('more plans than are read at a time are all fitted, and a fit ends with its deadline', async () => {

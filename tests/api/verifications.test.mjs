@@ -407,7 +407,7 @@ test('a refusal of the whole is not taken back by a later word on its memory alo
 test('accuracy sets predicted, compiled and measured memory side by side', async () => {
   const runId = await store(estimateRequest({ project: 'side-by-side', config: { ...estimateRequest().config, gradient_accumulation_steps: fresh() } }));
   const of = async () => (await get('/v1/accuracy?project=side-by-side')).memory;
-  assert.deepEqual(await of(), { rows: [], compiled_count: 0, measured_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, max_abs_error_frac: null, bias_frac: null });
+  assert.deepEqual(await of(), { rows: [], left_out_count: 0, compiled_count: 0, measured_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, max_abs_error_frac: null, bias_frac: null });
   const worker = verifier();
   await ended(await ask(runId));
   await worker.stop();
@@ -419,6 +419,11 @@ test('accuracy sets predicted, compiled and measured memory side by side', async
   const [row] = memory.rows;
   assert.deepEqual([row.predicted_hbm_bytes_per_device, row.compiled_hbm_bytes_per_device, row.measured_hbm_bytes_per_device], [run.hbm_bytes_per_device, 21e9, 20e9]);
   assert.ok(Math.abs(memory.bias_frac - (run.hbm_bytes_per_device / 21e9 - 1)) < 1e-9);
+  const cluster = { ...estimateRequest().cluster, overrides: { clock_hz: 1.6e9 } };
+  const another = verifier();
+  await ended(await ask(await store(estimateRequest({ project: 'side-by-side', cluster, config: { ...estimateRequest().config, gradient_accumulation_steps: fresh() } }))));
+  await another.stop();
+  assert.deepEqual(await of(), { ...memory, left_out_count: 1 }, 'the compiler knows no hardware that does not exist');
 });
 
 test('a disagreement over 5 % becomes a row of truth by one command', async () => {

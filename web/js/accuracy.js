@@ -131,6 +131,7 @@ export async function showAccuracy(place, query) {
         has ? measuredChart([...answer.rows].reverse()) : null,
         has ? groupsTable(answer.groups) : null,
         has ? measurementsTable(answer.rows, { caption: 'Measurements, newest first', first: 'Run', lead: runLink }) : null,
+        answer.left_out_count ? h('p', { class: 'soft' }, `${plural(answer.left_out_count, 'measurement', 'measurements')} left out: ${answer.left_out[0].detail}.`) : null,
         answer.next_cursor ? h('p', { class: 'soft' }, 'The newest 200 are shown; the totals are of all.') : null,
       ),
       calibrationPanel(asked.get('project') ?? ''),

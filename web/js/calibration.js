@@ -70,7 +70,7 @@ function remarks(row) {
       ? h('span', { class: 'second' }, `Fitted by ${fittedBy(row)}, which is not this one: what it corrects may be corrected by now. Fit the project again, and activate that.`)
       : null,
     row.refusal ? h('span', { class: 'second' }, 'It cannot be put in force: ', inline(sentenceOf(row.refusal))) : null,
-    row.left_out_count ? h('span', { class: 'second' }, `${plural(row.left_out_count, 'measurement', 'measurements')} left out: the engine does not price the plan.`) : null,
+    row.left_out_count ? h('span', { class: 'second' }, `${plural(row.left_out_count, 'measurement', 'measurements')} left out: the engine does not price the plan, or it is on what-if hardware.`) : null,
   ];
 }
 

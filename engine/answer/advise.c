@@ -4,6 +4,7 @@
 
 #include "engine/answer/answer.h"
 #include "engine/answer/estimate.h"
+#include "engine/answer/microbatches.h"
 #include "engine/answer/needs.h"
 #include "engine/answer/platforms.h"
 #include "engine/answer/room.h"
@@ -251,6 +252,7 @@ static adv_code advise_on_one(struct adv_answer_job *job, const json_t *root)
         adv_gathers_warn(job->catalog, &request->software, &request->cluster, &request->baseline,
                          "/baseline/xla_flags", job->warnings);
     adv_room_warn(request, found, job->warnings);
+    adv_microbatches_warn(request, &chip->constants, found, job->warnings);
     adv_answer_warn_of_calibration(job, &chip->constants);
     const struct adv_candidate *first = found->found_count > 0 ? &found->found[0] : NULL;
     if (request->cluster.has_overrides && first) {

@@ -132,6 +132,10 @@ static const struct {
     {"{\"model\":\"qwen3-480b-a35b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\",\"slices\":3},"
      "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":16}}",
      false, "it works with global_batch_sequences=18, or with global_batch_sequences=768\"", NULL},
+    /* the key is MaxText's, of one microbatch; several of the same step are faster, and pinned they are not
+     */
+    {"{\"model\":\"llama3.1-8b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":16}}",
+     false, "\"one-microbatch\"", "the same 2048 sequences a step as"},
     /* each device halves its sequences: one is not enough */
     {"{\"model\":\"deepseek3-671b-batchsplit\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\"},"
      "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":256}}",

@@ -1,0 +1,64 @@
+#include "engine/answer/microbatches.h"
+
+#include <math.h>
+
+#include "engine/maxtext/names.h"
+#include "engine/rank/rank.h"
+#include "engine/search/space_batch.h"
+
+enum { EVALUATIONS = 20000 };
+
+static bool is_asked(const struct adv_advise_request *request, const struct adv_search_result *found)
+{
+    return found->found_count > 0 && request->workload.per_device_batch_size > 1.0 &&
+           request->objective != ADV_OBJECTIVE_HBM && request->max_changes == ADV_CHANGES_ANY &&
+           !adv_request_pins(request, ADV_NAME_PER_DEVICE_BATCH_SIZE) &&
+           !adv_request_pins(request, ADV_NAME_GRADIENT_ACCUMULATION_STEPS);
+}
+
+/* The request for the same sequences a step as a global batch, on the mesh of `plan`. */
+static void ask_globally(const struct adv_plan *plan, double sequences, struct adv_advise_request *request)
+{
+    request->workload.global_batch_sequences = sequences;
+    request->workload.per_device_batch_size = 0.0;
+    request->batch_pinned = request->has_baseline = request->wants_sensitivities = false;
+    request->top_k = 1;
+    request->include = 0;
+    request->max_evaluations = EVALUATIONS;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        request->axis_pinned[i] = true;
+        request->workload.base.family.ici[i] = plan->family.ici[i];
+    }
+}
+
+void adv_microbatches_warn(const struct adv_advise_request *request, const struct adv_constants *constants,
+                           const struct adv_search_result *found, adv_err *warnings)
+{
+    if (!is_asked(request, found)) return;
+    const double sequences = request->workload.per_device_batch_size * request->cluster.devices;
+    if (sequences != floor(sequences)) return;
+    struct adv_arena arena;
+    adv_err unused = adv_err_empty();
+    adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+    struct adv_advise_request *global = adv_arena_alloc(&arena, sizeof *global);
+    struct adv_search_result *split = adv_arena_alloc(&arena, sizeof *split);
+    if (global && split) {
+        *global = *request;
+        ask_globally(&found->found[0].plan, sequences, global);
+        const bool has_plan = adv_search_run(global, NULL, constants, &arena, split, &unused) == ADV_OK &&
+                              split->found_count > 0;
+        const struct adv_candidate *best = has_plan ? &split->found[0] : NULL;
+        const double now_s = found->found[0].estimate.step_time_s;
+        if (best && best->estimate.step_time_s < now_s * (1.0 - ADV_RANK_TIE_FRAC))
+            ADV_WARN(warnings, "one-microbatch", "/workload/per_device_batch_size",
+                     "ask for global_batch_sequences instead",
+                     "%.10g sequences a device in one microbatch take %.3f s a step; the same %.0f sequences a "
+                     "step as %d microbatches (" ADV_NAME_PER_DEVICE_BATCH_SIZE
+                     " %.10g, " ADV_NAME_GRADIENT_ACCUMULATION_STEPS " %d) take %.3f s, %.1f %% less",
+                     request->workload.per_device_batch_size, now_s, sequences,
+                     best->plan.family.gradient_accumulation_steps, best->plan.family.per_device_batch_size,
+                     best->plan.family.gradient_accumulation_steps, best->estimate.step_time_s,
+                     100.0 * (1.0 - best->estimate.step_time_s / now_s));
+    }
+    adv_arena_free(&arena);
+}

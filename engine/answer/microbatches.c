@@ -50,15 +50,16 @@ void adv_microbatches_warn(const struct adv_advise_request *request, const struc
         const struct adv_candidate *best = has_plan ? &split->found[0] : NULL;
         const double now_s = found->found[0].estimate.step_time_s;
         if (best && best->estimate.step_time_s < now_s * (1.0 - ADV_RANK_TIE_FRAC))
-            ADV_WARN(warnings, "one-microbatch", "/workload/per_device_batch_size",
-                     "ask for global_batch_sequences instead",
-                     "%.10g sequences a device in one microbatch take %.3f s a step; the same %.0f sequences a "
-                     "step as %d microbatches (" ADV_NAME_PER_DEVICE_BATCH_SIZE
-                     " %.10g, " ADV_NAME_GRADIENT_ACCUMULATION_STEPS " %d) take %.3f s, %.1f %% less",
-                     request->workload.per_device_batch_size, now_s, sequences,
-                     best->plan.family.gradient_accumulation_steps, best->plan.family.per_device_batch_size,
-                     best->plan.family.gradient_accumulation_steps, best->estimate.step_time_s,
-                     100.0 * (1.0 - best->estimate.step_time_s / now_s));
+            ADV_WARN(
+                warnings, "one-microbatch", "/workload/per_device_batch_size",
+                "ask for global_batch_sequences instead",
+                "%.10g sequences a device in one microbatch take %.3f s a step; the same %.0f sequences a "
+                "step as %d microbatches (" ADV_NAME_PER_DEVICE_BATCH_SIZE
+                " %.10g, " ADV_NAME_GRADIENT_ACCUMULATION_STEPS " %d) take %.3f s, %.1f %% less",
+                request->workload.per_device_batch_size, now_s, sequences,
+                best->plan.family.gradient_accumulation_steps, best->plan.family.per_device_batch_size,
+                best->plan.family.gradient_accumulation_steps, best->estimate.step_time_s,
+                100.0 * (1.0 - best->estimate.step_time_s / now_s));
     }
     adv_arena_free(&arena);
 }

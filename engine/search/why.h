@@ -24,8 +24,8 @@ void adv_space_explain_empty(const struct adv_space *space, struct adv_arena *ar
 
 /* Fills result->near_misses: result->unsure, then from what the search priced plans faster than the best
  * found one, or, when none was found, those nearest to fitting; the one with the cheapest remedy
- * (adv_remedy_find) first. Where no change helps any of them, a larger slice that holds the request is named
- * (adv_larger_slice). ADV_E_MEMORY only. */
+ * (adv_remedy_find) first, of those that cost as much the one that becomes fastest. Where no change helps any
+ * of them, a larger slice that holds the request is named (adv_larger_slice). ADV_E_MEMORY only. */
 ADV_MUST_CHECK adv_code adv_near_misses_find(const struct adv_advise_request *request,
                                              const struct adv_constants *constants, struct adv_pricer *pricer,
                                              struct adv_arena *arena, struct adv_search_result *result,

@@ -2,6 +2,7 @@
  * for only where no change does. */
 #include "tests/unit/advise_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/rank/rank.h"
@@ -62,6 +63,29 @@ static void the_cheapest_change_comes_first_and_no_near_miss_asks_for_chips(void
     assert_int_equal(result.near_count, ADV_SEARCH_NEAR);
     assert_says(&result, 0, "; weight_dtype=bfloat16 would fit");
     assert_silent(&result, "more chips");
+    fixture_close(&fixture);
+}
+
+/* "...; CHANGE would fit: ..., 12.345 s a step": of the plan that the change makes. */
+static double remedied_s(const struct adv_near_miss *miss)
+{
+    const char *comma = strrchr(miss->reason, ',');
+    assert_non_null(comma);
+    return strtod(comma + 1, NULL);
+}
+
+static void changes_that_cost_as_much_come_by_what_they_make(void **state)
+{
+    (void)state;
+    struct adv_search_result result;
+    fixture_search(&fixture,
+                   "{\"model\":\"llama3.1-405b\",\"cluster\":{\"chip\":\"v5e\",\"topology\":\"16x16\"},"
+                   "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":2048}}",
+                   &result);
+    assert_int_equal(result.near_count, ADV_SEARCH_NEAR);
+    for (int i = 0; i < result.near_count; i++) assert_says(&result, i, "; weight_dtype=bfloat16 would fit");
+    for (int i = 1; i < result.near_count; i++)
+        assert_true(remedied_s(&result.near_misses[i - 1]) <= remedied_s(&result.near_misses[i]));
     fixture_close(&fixture);
 }
 
@@ -174,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_that_ends_tight_is_offered_as_such),
         cmocka_unit_test(the_cheapest_change_comes_first_and_no_near_miss_asks_for_chips),
+        cmocka_unit_test(changes_that_cost_as_much_come_by_what_they_make),
         cmocka_unit_test(a_batch_far_too_large_is_cut_into_as_many_microsteps_as_it_takes),
         cmocka_unit_test(where_nothing_can_accumulate_the_largest_batch_that_fits_is_named),
         cmocka_unit_test(a_slice_that_is_named_holds_the_request),

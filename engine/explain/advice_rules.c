@@ -431,7 +431,8 @@ static void small_switches(struct adv_review *review)
         "embedding by gather and scatter-add is slower than a one-hot matmul for this vocabulary");
 }
 
-/* Exposed weight traffic that no other rule removes: say what would hide it. */
+/* Exposed weight traffic that no other rule removes: what would hide it, or that tokens enough are there. A
+ * token does matmuls with its active parameters, and all are gathered. */
 static void exposed_weights(struct adv_review *review)
 {
     double exposed_s = 0;
@@ -440,11 +441,17 @@ static void exposed_weights(struct adv_review *review)
             exposed_s += review->ledger->terms[i].exposed_seconds;
     double share = exposed_s / review->estimate->step_time_s;
     if (share < 0.05) return;
-    double tokens = adv_plan_tokens(review->plan) * chip_of(review)->devices_per_chip;
-    adv_review_remark(review, ADV_SEVERITY_INFO, "exposed_weight_gathers", NULL,
-                      "%.3f s (%.0f %%) of the step wait for weights: %.0f tokens per chip and microstep, "
-                      "%.0f hide a gather over one torus axis; a larger batch per device would",
-                      exposed_s, 100 * share, tokens, adv_roofline_ici_intensity(chip_of(review), 1, true));
+    const struct adv_model_params params = adv_model_params(model_of(review));
+    const double tokens = adv_plan_tokens(review->plan) * chip_of(review)->devices_per_chip;
+    const double hiding = adv_roofline_ici_intensity(chip_of(review), 1, true) * params.total / params.active;
+    adv_review_remark(
+        review, ADV_SEVERITY_INFO, "exposed_weight_gathers", NULL,
+        "%.3f s (%.0f %%) of the step wait for weights: %.0f tokens per chip and microstep, where "
+        "%.0f hide a gather over one torus axis; %s",
+        exposed_s, 100 * share, tokens, hiding,
+        tokens < hiding ? "a larger batch per device would"
+                        : "what is left are transfers that XLA does not overlap, and a larger "
+                          "batch spreads them over more tokens");
 }
 
 /* A kernel over the VMEM limit: the limit raised, or tiles that fit. */

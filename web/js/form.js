@@ -1,6 +1,6 @@
 // The form view: fields to state and back, what shows in which mode, sending, and keeping the address up to date.
 
-import { leaveTab, viewOf } from './address.js';
+import { keepView, leaveTab, viewOf } from './address.js';
 import { post, setToken, token } from './api.js';
 import { connectAsk } from './ask.js';
 import { modelNote, sliceNote, slicesOf } from './catalog.js';
@@ -13,6 +13,7 @@ import { queryToState, stateToQuery } from './permalink.js';
 import { isRecipe, readRecipe } from './recipe.js';
 import { DEFAULTS, buildRequest, changedSettings, fieldOfPointer, inheritedOf } from './request.js';
 import { showAnswer } from './results.js';
+import { parseRoute } from './router.js';
 import { sweepAddress } from './sweep_address.js';
 
 const SUBMIT_TEXT = { advise: 'Advise', machines: 'Compare', estimate: 'Estimate my configuration' };
@@ -27,6 +28,7 @@ const MODEL_TEXT = {
 let catalog = { models: [], chips: [], gpus: [], slices: [] };
 let ask = null;
 let answered = null; // the form's state that the answer on screen is of
+let openPlan = null; // shows a plan of that answer
 
 const form = () => byId('form');
 // Devices of all slices the form names, where the catalog knows the slice; several machines have no one number.
@@ -150,6 +152,16 @@ function keepAddress() {
   history[viewOf().plan ? 'pushState' : 'replaceState'](null, '', hash(readState()));
 }
 
+const isAnswered = (state) => answered !== null && stateToQuery(answered) === stateToQuery(state);
+
+// A plan is named only beside the question that it answers: the form may ask another by now, or another page be open.
+function keepPlan(view) {
+  const { view: page, query } = parseRoute(location.hash);
+  if (page !== 'plan' || !isAnswered(readState())) return;
+  if (!isAnswered(queryToState(query))) history.replaceState(null, '', hash(answered));
+  keepView(view);
+}
+
 // The machine of a plan, which is not the form's one where several were compared.
 function clusterState(cluster) {
   if (answered.mode !== 'machines' || !cluster) return {};
@@ -202,7 +214,12 @@ async function storeAnswer(path, request, view) {
 export async function openLink(query, ready) {
   const state = queryToState(query);
   writeState(state);
-  if (!viewOf(`?${query}`).plan || (answered && stateToQuery(answered) === stateToQuery(state))) return;
+  const view = viewOf(`?${query}`);
+  if (!view.plan) return;
+  if (isAnswered(state)) {
+    openPlan(view); // another one may have been chosen since
+    return;
+  }
   await ready;
   if (stateToQuery(readState()) === stateToQuery(state)) ask.submit({ keep: true });
 }
@@ -246,7 +263,7 @@ export function connectForm() {
     label: () => SUBMIT_TEXT[readState().mode],
     show: (body, answer, state) => {
       answered = state;
-      showAnswer(byId('results'), body, answer, { actions: planActions, repair, store: storeAnswer });
+      openPlan = showAnswer(byId('results'), body, answer, { actions: planActions, repair, store: storeAnswer, keep: keepPlan });
     },
     failed: openWhatIsNeeded,
     prepare: (signal) => (isRecipe(byId('config').value) ? takeRecipe(signal) : null),

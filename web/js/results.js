@@ -19,15 +19,24 @@ import { runNote } from './run_note.js';
 import { searchStats } from './search_stats.js';
 import { picturePanel } from './pictures/panel.js';
 
-function toolsOf(plan, { actions, repair }, prefix) {
+// view: {tab}, the tab that is open; keep() writes into the address.
+function toolsOf(plan, { actions, repair }, prefix, view, keep) {
   return {
     prefix,
     actions: actions?.(plan) ?? [],
     onRepair: repair && plan.config ? (change, drop) => repair(plan, change, drop) : null,
-    tab: viewOf().tab,
-    onTab: (tab) => keepView({ tab }),
+    tab: view.tab,
+    onTab: (tab) => {
+      view.tab = tab;
+      keep({ tab });
+    },
   };
 }
+
+// An answer that arrives after the reader has moved on is not in the address either.
+const keeper = (place, { keep = keepView }) => (view) => {
+  if (place.isConnected) keep(view);
+};
 
 // Where plan `rank` is stored (run), or how the answer can be (onStore), and where its files come from.
 function storedAs(request, answer, rank, path, { store }) {
@@ -174,11 +183,13 @@ function showAdvice(place, request, answer, tools) {
   }));
   const plans = baseline ? [...ranked, baseline] : ranked;
   const machines = answer.platforms?.length > 1 ? answer.platforms : null;
+  const view = {};
+  const keep = keeper(place, tools);
   let current = null;
   const show = (plan) => {
     current = plan;
     const sensitivities = plan.rank === 1 ? answer.sensitivities : null;
-    detail.replaceChildren(...planDetail({ job: jobOf(request, plan.cluster ?? answer.cluster), cluster: answer.cluster, ...plan, sensitivities, baseline }, toolsOf(plan, tools, prefix)));
+    detail.replaceChildren(...planDetail({ job: jobOf(request, plan.cluster ?? answer.cluster), cluster: answer.cluster, ...plan, sensitivities, baseline }, toolsOf(plan, tools, prefix, view, keep)));
     return `${plan.title}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`;
   };
   const titled = (plan) => ({
@@ -196,7 +207,7 @@ function showAdvice(place, request, answer, tools) {
           title: jobTitle(request),
           actions: download,
           onChoose: (machine) => {
-            keepView({ plan: undefined });
+            keep({ plan: undefined });
             const { cluster, best } = machine;
             announce(show({ ...planOfMachine(machine), files: filesOfAnswer({ ...answer, cluster, ranked: [{ ...best, rank: 1 }] }) }));
           },
@@ -210,7 +221,7 @@ function showAdvice(place, request, answer, tools) {
       baseline,
       title: machines ? `Plans on ${clusterText(answer.cluster ?? {})}` : jobTitle(request),
       onChoose: (plan) => {
-        keepView({ plan: String(plan.rank) });
+        keep({ plan: String(plan.rank) });
         announce(show(titled(plan)));
       },
       actions: machines ? [] : download,
@@ -225,17 +236,21 @@ function showAdvice(place, request, answer, tools) {
     findingsPanel('Warnings', answer.warnings, 'warning') ?? '',
     detail,
   );
-  if (plans.length) {
-    const wanted = plans.find((plan) => String(plan.rank) === viewOf().plan) ?? plans[0];
+  const open = ({ plan: rank, tab }) => {
+    if (!plans.length) return;
+    const wanted = plans.find((plan) => String(plan.rank) === rank) ?? plans[0];
+    view.tab = tab;
     checkChoice(place, name, wanted.rank);
     show(titled(wanted));
-    keepView({ plan: String(wanted.rank) });
-  }
+    keep({ plan: String(wanted.rank) });
+  };
+  open(viewOf());
   announce(
     ranked.length
       ? `${ranked.length} plans; the best takes ${seconds(ranked[0].estimate.step_time_s)} per step`
       : 'No legal plan fits in memory',
   );
+  return open;
 }
 
 function showEstimate(place, request, answer, tools) {
@@ -247,6 +262,14 @@ function showEstimate(place, request, answer, tools) {
     cluster: answer.cluster,
     ...storedAs(request, answer, 1, '/v1/estimate', tools),
     job: jobOf(request, answer.cluster),
+  };
+  const view = {};
+  const keep = keeper(place, tools);
+  const detail = h('div', { class: 'results plan-detail' });
+  const open = ({ tab }) => {
+    view.tab = tab;
+    detail.replaceChildren(...planDetail(plan, toolsOf(plan, tools, place.id === 'results' ? '' : 'run-', view, keep)));
+    keep({ plan: 'mine' });
   };
   place.replaceChildren(
     h(
@@ -262,15 +285,16 @@ function showEstimate(place, request, answer, tools) {
       ),
       runNote(request, answer),
     ),
-    h('div', { class: 'results plan-detail' }, planDetail(plan, toolsOf(plan, tools, place.id === 'results' ? '' : 'run-'))),
+    detail,
   );
-  keepView({ plan: 'mine' });
+  open(viewOf());
   announce(`Estimated: ${seconds(answer.step_time_s)} per step, ${words(answer.fit_verdict)}`);
+  return open;
 }
 
 // Fills `place` with the answer to `request`. tools: {actions(plan)?: buttons beside a plan's title, repair(plan, change)?,
-// store(path, request, view)?: stores the answer and opens the run at that {plan, tab}}.
+// store(path, request, view)?: stores the answer and opens the run at that {plan, tab}, keep(view)?: writes it into the address}.
+// Returns open({plan, tab}), which shows that plan of the answer.
 export function showAnswer(place, request, answer, tools = {}) {
-  if (Array.isArray(answer.ranked)) showAdvice(place, request, answer, tools);
-  else showEstimate(place, request, answer, tools);
+  return (Array.isArray(answer.ranked) ? showAdvice : showEstimate)(place, request, answer, tools);
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { axe, openTab, reopen } from '../browser.mjs';
-import { advice, estimate } from '../fixture.mjs';
+import { RUNS, advice, estimate } from '../fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
 const JOB = '/#/?model=llama3.1-70b';
@@ -24,6 +24,46 @@ test('a link runs at once and shows the chosen plan and tab again', async () => 
   assert.equal(await page.locator('#plan-2').isChecked(), true);
   await page.fill('#batch', '4');
   await page.waitForFunction(() => window.location.hash === '#/?model=llama3.1-70b&batch=4'); // names no plan: another question
+});
+
+test('the address names a plan only beside the question that it answers', async () => {
+  const page = await open({}, { path: `${JOB}&plan=1` });
+  await page.waitForSelector('#ranked');
+  const address = () => page.evaluate(() => window.location.hash);
+  const shown = () => text(page, '#detail h2');
+  await page.check('#plan-2');
+  assert.equal(await address(), '#/?model=llama3.1-70b&plan=2');
+  await page.fill('#batch', '4');
+  await page.check('#plan-3');
+  await openTab(page, 'Memory');
+  await page.check('#plan-1');
+  assert.match(await shown(), /^Plan 1/);
+  await page.getByRole('tabpanel', { name: 'Memory' }).waitFor(); // the tab stays open all the same
+  assert.equal(await address(), '#/?model=llama3.1-70b&batch=4', 'the plans are of another question');
+  await page.goBack();
+  await page.waitForFunction(() => window.location.hash === '#/?model=llama3.1-70b&plan=2');
+  await page.getByRole('heading', { name: /^Plan 2/ }).waitFor();
+  assert.equal(await page.locator('#plan-2').isChecked(), true);
+  assert.equal(await page.inputValue('#batch'), '1');
+  await page.fill('#batch', '4');
+  await page.fill('#batch', '1');
+  await page.check('#plan-3');
+  assert.equal(await address(), '#/?model=llama3.1-70b&plan=3', 'the form asks it again');
+});
+
+test('an answer that arrives on another page leaves its address alone', async () => {
+  let answer;
+  const asked = new Promise((resolve) => {
+    answer = resolve;
+  });
+  const runs = () => ({ runs: RUNS, next_cursor: null });
+  const page = await open({ 'POST /v1/advise': () => asked, 'GET /v1/runs': runs }, { path: JOB });
+  await page.click('#submit');
+  await page.click('#nav-runs');
+  await page.waitForSelector('#view-other table');
+  answer(advice(2));
+  await page.waitForSelector('#ranked', { state: 'attached' });
+  assert.equal(await page.evaluate(() => window.location.hash), '#/runs');
 });
 
 test('an example of the empty page is answered by one click', async () => {

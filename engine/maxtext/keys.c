@@ -54,6 +54,8 @@ static const struct adv_key_choice quantizations[] = {
     {"int4", ADV_CHOICE_NO_MODEL, NULL},
     {NULL, 0, NULL},
 };
+static const struct adv_key_choice shard_modes[] = {
+    {"auto", ADV_SHARD_AUTO, NULL}, {"explicit", ADV_SHARD_EXPLICIT, NULL}, {NULL, 0, NULL}};
 static const struct adv_key_choice attentions[] = {
     {"autoselected", ADV_CHOICE_AUTO, NULL},          {"flash", ADV_CHOICE_FLASH, NULL},
     {"dot_product", ADV_CHOICE_DOT_PRODUCT, NULL},    {"cudnn_flash_te", ADV_CHOICE_NOT_ON_TPU, NULL},
@@ -231,6 +233,7 @@ const struct adv_key adv_keys[] = {
     BOOL("pipeline_delay_activation_forwarding", family.pipeline_delay_activation_forwarding, GROUP(MESH)),
     BOOL("scan_layers", family.scan_layers, .usual = 1, GROUP(REMAT)),
     BOOL("use_multimodal", family.use_multimodal, .uncounted = true, GROUP(NONE), RECIPE(ALWAYS, 0)),
+    CHOICE("shard_mode", family.shard_mode, shard_modes, .unpriced = true, .uncounted = true, GROUP(NONE)),
     CHOICE("dtype", family.dtype, activation_formats, .usual = ADV_FORMAT_BF16, GROUP(FORMATS)),
     CHOICE("weight_dtype", family.weight_dtype, formats, GROUP(FORMATS)),
     CHOICE("grad_dtype", family.grad_dtype, formats, GROUP(FORMATS)),
@@ -386,7 +389,6 @@ const struct adv_key adv_keys[] = {
     NOT_MODELLED("scan_pipeline_iterations"),
     NOT_MODELLED("set_remat_policy_on_pipeline_iterations"),
     NOT_MODELLED("shard_embed_moe_on_fsdp"),
-    NOT_MODELLED("shard_mode"),
     NOT_MODELLED("skip_step_on_spikes"),
     NOT_MODELLED("te_moe_block"),
     NOT_MODELLED("trainable_parameters_mask"),

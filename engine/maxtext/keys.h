@@ -112,6 +112,7 @@ struct adv_key {
     double (*says)(const struct adv_plan *plan); /* the value that a plan gives a key that shares its member
                                                     with others; NULL: the member's own */
     bool always;                                 /* written at its default, too */
+    bool unpriced;  /* read for the rules of plans alone: said aloud, like a key without a model */
     bool uncounted; /* no departure from MaxText's defaults: a tuned value, or told by other rows */
     enum adv_key_group group;
     enum adv_key_of of;

@@ -147,7 +147,7 @@ static void take(struct adv_config_state *state, const struct adv_catalog_key *k
     const struct adv_key *row = adv_key_find(key->name);
     double number = 0;
     if (!row) return;
-    if (row->holds == ADV_HOLDS_NOTHING && !is_default(key, value))
+    if ((row->holds == ADV_HOLDS_NOTHING || row->unpriced) && !is_default(key, value))
         (void)adv_err_add_rule(sink->warnings, ADV_OK, "not-modelled", sink->pointer, NULL,
                                "the engine has no model of %s: the prediction leaves it out", key->name);
     if (!number_of(row, value, sink, &number)) return;

@@ -103,6 +103,7 @@ const char *adv_format_name(enum adv_format format); /* "float32" … */
 
 enum adv_quantization { ADV_QUANT_NONE, ADV_QUANT_INT8, ADV_QUANT_FP8, ADV_QUANT_FP8_FULL };
 enum adv_optimizer { ADV_OPT_ADAMW, ADV_OPT_ADAM_PAX, ADV_OPT_SGD, ADV_OPT_MUON };
+enum adv_shard_mode { ADV_SHARD_AUTO, ADV_SHARD_EXPLICIT };
 enum adv_attention_impl { ADV_ATTENTION_IMPL_FLASH, ADV_ATTENTION_IMPL_DOT_PRODUCT };
 enum adv_cp_strategy { ADV_CP_ALL_GATHER, ADV_CP_RING, ADV_CP_ULYSSES, ADV_CP_USP };
 enum adv_moe_impl { ADV_MOE_MEGABLOX, ADV_MOE_TOKAMAX, ADV_MOE_GMM_V2, ADV_MOE_RAGGED_DOT, ADV_MOE_DENSE };
@@ -158,6 +159,7 @@ struct adv_plan_family {
     bool use_multimodal; /* images or speech beside the text, which the engine does not price */
     bool packing;        /* documents share sequences: segment ids, which MLA cannot pass round a ring */
     bool use_2d_fsdp_sharding, shard_exp_on_fsdp;
+    enum adv_shard_mode shard_mode; /* not priced */
     /* pipeline */
     int pipeline_layers;
     bool pipeline_fsdp_ag_once, pipeline_delay_activation_forwarding;

@@ -435,6 +435,7 @@ static const struct {
     {"pipeline-experts", ILLEGAL, BATCH, adv_rule_pipeline_experts},
     {"pipeline-routed-bias", ILLEGAL, MESH, adv_rule_pipeline_bias},
     {"pipeline-positions", ILLEGAL, MESH, adv_rule_pipeline_positions},
+    {"pipeline-explicit-sharding", ILLEGAL, MESH, adv_rule_pipeline_sharding},
     {"pipeline", ILLEGAL, MESH, adv_rule_pipeline_microbatches},
     {"pipeline", ILLEGAL, BATCH, adv_rule_pipeline_batch},
     {"pipeline-one-hot", REFUSED, BATCH, adv_rule_pipeline_one_hot},

@@ -51,8 +51,8 @@ adv_rule adv_rule_custom_mesh, adv_rule_custom_mesh_unused, adv_rule_optimizer_o
 
 /* Rules of plan_rules_pipeline.c. */
 adv_rule adv_rule_pipeline_layers, adv_rule_pipeline_cycle, adv_rule_pipeline_experts, adv_rule_pipeline_bias,
-    adv_rule_pipeline_positions, adv_rule_pipeline_one_hot, adv_rule_pipeline_routed_shards,
-    adv_rule_pipeline_microbatches, adv_rule_pipeline_batch;
+    adv_rule_pipeline_positions, adv_rule_pipeline_sharding, adv_rule_pipeline_one_hot,
+    adv_rule_pipeline_routed_shards, adv_rule_pipeline_microbatches, adv_rule_pipeline_batch;
 /* Sequences of one microbatch on one batch shard. */
 double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster);
 

@@ -87,6 +87,16 @@ bool adv_rule_pipeline_positions(const struct adv_rule_facts *facts, struct adv_
                            facts->model->name);
 }
 
+/* pipeline.py:358 gathers the positions of each stage under jax.vmap, which does not hand the stated sharding
+ * on: ShardingTypeError while MaxText 0.2.5 traces the step. */
+bool adv_rule_pipeline_sharding(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (facts->stage == 1 || facts->plan->family.shard_mode != ADV_SHARD_EXPLICIT) return false;
+    return adv_rule_broken(
+        report, "/config/shard_mode", "set it to auto, or use no pipeline",
+        "MaxText 0.2.5 does not compile a pipeline, here of %d stages, with explicit sharding", facts->stage);
+}
+
 bool adv_rule_pipeline_microbatches(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     if (facts->stage == 1 || microbatches(facts->plan) % facts->stage == 0) return false;

@@ -45,6 +45,9 @@ static const struct {
     {"pipeline-positions", "qwen3-vl-30b-a3b",
      "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":24,\"scan_layers\":false",
      "/config/ici_pipeline_parallelism"},
+    {"pipeline-explicit-sharding", NULL,
+     "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":16,\"shard_mode\":\"explicit\"",
+     "/config/shard_mode"},
     {"batch-split-mesh", "deepseek3-671b-batchsplit", "\"ici_fsdp_parallelism\":64",
      "/config/ici_expert_parallelism"},
     {"batch-split-context", "deepseek3-671b-batchsplit",
@@ -332,6 +335,19 @@ static void what_only_wastes_is_a_warning(void **state)
     assert_null(adv_plan_broken_rule(&request.plan, &request.model, &request.cluster));
 }
 
+static void a_pipeline_leaves_sharding_to_xla(void **state)
+{
+    (void)state;
+    assert_ok(decode_config("\"shard_mode\":\"explicit\""));
+    assert_ok(decode_config(
+        "\"shard_mode\":\"auto\",\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":16"));
+    assert_int_equal(decode_case(NULL, "\"shard_mode\":\"explicit\",\"dcn_fsdp_parallelism\":8,"
+                                       "\"dcn_pipeline_parallelism\":2"),
+                     ADV_E_ILLEGAL);
+    assert_string_equal(must_find(&err, "pipeline-explicit-sharding")->hint,
+                        "set it to auto, or use no pipeline");
+}
+
 static void a_device_order_by_hand_needs_its_two_degrees_and_split_axes(void **state)
 {
     (void)state;
@@ -367,6 +383,7 @@ int main(void)
         cmocka_unit_test(fractional_batches_are_legal_when_context_shards_fill_up),
         cmocka_unit_test(what_maxtext_only_refuses_today_is_predicted_with_a_warning),
         cmocka_unit_test(what_only_wastes_is_a_warning),
+        cmocka_unit_test(a_pipeline_leaves_sharding_to_xla),
         cmocka_unit_test(a_device_order_by_hand_needs_its_two_degrees_and_split_axes),
     };
     int failed = run_group_with_catalog(tests);

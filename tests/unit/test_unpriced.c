@@ -31,6 +31,8 @@ static void keys_that_change_a_step_and_have_no_price_say_so(void **state)
          "\"context_autoregressive\",\"tensor\",\"tensor_sequence\",\"expert\",\"autoregressive\"]",
          false},
         {"\"use_qk_clip\":true", true},
+        {"\"shard_mode\":\"explicit\"", true},
+        {"\"shard_mode\":\"auto\"", false},
         {"\"mla_qk_head_chunk_size\":8", true},
         {"\"mla_qk_head_chunk_size\":0", false},
         {"\"record_internal_nn_metrics\":1", true},

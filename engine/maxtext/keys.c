@@ -252,6 +252,7 @@ const struct adv_key adv_keys[] = {
     BOOL("sa_use_fused_bwd_kernel", family.use_fused_bwd, GROUP(ATTENTION), RECIPE(ALWAYS, 1),
          TRIES(5, LISTED, 0, 1)),
     BOOL("use_splash_scheduler", family.use_splash_scheduler, GROUP(ATTENTION)),
+    BOOL("use_qk_clip", family.use_qk_clip, .unpriced = true, .uncounted = true, GROUP(NONE)),
     INT("use_max_logit_estimate", family.max_logit_estimate, .usual = -1, RANGE(-1, SMALL_COUNT_MAX),
         GROUP(ATTENTION)),
     /* query gradients summed in place, as long recipes do */
@@ -404,7 +405,6 @@ const struct adv_key adv_keys[] = {
     NOT_MODELLED("use_m3_model"),
     NOT_MODELLED("use_manual_quantization"),
     NOT_MODELLED("use_mla_absorbed_mqa"),
-    NOT_MODELLED("use_qk_clip"),
     NOT_MODELLED("use_sliced_mla_proj"),
     NOT_MODELLED("use_tunix_gradient_accumulation"),
     NOT_MODELLED("vocab_tiling_ag_once"),

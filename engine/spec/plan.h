@@ -180,6 +180,7 @@ struct adv_plan_family {
     int dq_reduction_steps; /* 0 or 3 */
     int ring_scan_unroll;   /* steps of a ring that are compiled as one; 0: all */
     bool float32_logits;
+    bool use_qk_clip; /* weights clipped by the largest score, which the engine does not price */
     /* experts */
     enum adv_moe_impl moe;
     double capacity_factor;      /* > 0 with ADV_MOE_DENSE: dropping */

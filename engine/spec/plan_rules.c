@@ -461,6 +461,8 @@ static const struct {
     {"block-compute", ILLEGAL, MESH, adv_rule_block_compute},
     {"dq-reduction-steps", ILLEGAL, MESH, adv_rule_dq_reduction},
     {"sparse-attention-kernel", ILLEGAL, MESH, adv_rule_sparse_attention_kernel},
+    {"qk-clip-kernel", ILLEGAL, MESH, adv_rule_qk_clip_kernel},
+    {"qk-clip-queries", WASTE, MESH, adv_rule_qk_clip_queries},
     {"fp8-full-needs-qwix", ILLEGAL, BATCH, adv_rule_fp8_full},
     {"fp8-with-accumulation", ILLEGAL, BATCH, adv_rule_fp8_accumulation},
     {"format-not-native", WASTE, BATCH, adv_rule_native_format},

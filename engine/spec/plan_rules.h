@@ -57,7 +57,8 @@ adv_rule adv_rule_pipeline_layers, adv_rule_pipeline_cycle, adv_rule_pipeline_ex
 double adv_rule_sequences_per_microbatch(const struct adv_plan *plan, const struct adv_cluster *cluster);
 
 /* Rules of plan_rules_kernel.c. */
-adv_rule adv_rule_dq_reduction, adv_rule_sparse_attention_kernel, adv_rule_load_balance;
+adv_rule adv_rule_dq_reduction, adv_rule_sparse_attention_kernel, adv_rule_qk_clip_kernel,
+    adv_rule_qk_clip_queries, adv_rule_load_balance;
 
 /* Whether tokamax's kernel takes the masks of the model's local layers over the plan's context axis, in tiles
  * of as many keys as queries. */

@@ -30,6 +30,41 @@ bool adv_rule_sparse_attention_kernel(const struct adv_rule_facts *facts, struct
                            "sparse attention runs with the tokamax splash kernel or dot_product only");
 }
 
+/* Of the kernels only tokamax's gives the largest scores, and only where each device has the whole sequence
+ * of keys: attention_op.py:2582 and 2588, types.py:3992, 5243 and 5296 of MaxText 0.2.5. */
+bool adv_rule_qk_clip_kernel(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    const struct adv_plan *plan = facts->plan;
+    if (!plan->family.use_qk_clip || !facts->has_latent) return false;
+    if (plan->family.cp_strategy != ADV_CP_ALL_GATHER)
+        return adv_rule_broken(report, "/config/use_qk_clip",
+                               "use the all_gather strategy, or set it to false",
+                               "the %s strategy does not give the scores that QK-Clip needs",
+                               adv_cp_strategy_name(plan->family.cp_strategy));
+    if (!is_flash(facts) || plan->family.use_tokamax_splash) return false;
+    return adv_rule_broken(
+        report, "/config/use_qk_clip",
+        "set use_tokamax_splash true, or attention dot_product, or use_qk_clip false",
+        "QK-Clip needs the largest scores, which jax's splash kernel does not give: MaxText 0.2.5 "
+        "compiles it with the tokamax splash kernel or dot_product only");
+}
+
+/* qk_clip_utils.py rescales the kernels named wq_b and wkv_b; queries that are projected directly have
+ * another name (attention_mla.py:663). */
+bool adv_rule_qk_clip_queries(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    if (!facts->plan->family.use_qk_clip || !facts->has_latent) return false;
+    for (int i = 0; i < facts->model->layer_kinds_count; i++)
+        if (facts->model->layers[i].q_lora_rank > 0) return false;
+    return adv_rule_broken(
+        report, "/config/use_qk_clip",
+        "a lower qk_clip_threshold: scores shrink by the root of "
+        "what is asked for",
+        "%s projects queries directly, and MaxText's QK-Clip leaves that weight alone: it clips "
+        "those of keys only",
+        facts->model->name);
+}
+
 bool adv_rule_load_balance(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
     int context = facts->sequence_shards;

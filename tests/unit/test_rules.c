@@ -48,6 +48,13 @@ static const struct {
     {"pipeline-explicit-sharding", NULL,
      "\"ici_pipeline_parallelism\":2,\"num_layers_per_pipeline_stage\":16,\"shard_mode\":\"explicit\"",
      "/config/shard_mode"},
+    {"qk-clip-kernel", "deepseek3-671b", "\"use_qk_clip\":true", "/config/use_qk_clip"},
+    {"qk-clip-kernel", "deepseek3-671b",
+     "\"use_qk_clip\":true,\"attention\":\"flash\",\"use_jax_splash\":true", "/config/use_qk_clip"},
+    {"qk-clip-kernel", "deepseek3-671b",
+     "\"use_qk_clip\":true,\"use_tokamax_splash\":true,\"packing\":false,"
+     "\"ici_context_parallelism\":2,\"context_parallel_strategy\":\"ring\"",
+     "/config/use_qk_clip"},
     {"batch-split-mesh", "deepseek3-671b-batchsplit", "\"ici_fsdp_parallelism\":64",
      "/config/ici_expert_parallelism"},
     {"batch-split-context", "deepseek3-671b-batchsplit",
@@ -335,6 +342,18 @@ static void what_only_wastes_is_a_warning(void **state)
     assert_null(adv_plan_broken_rule(&request.plan, &request.model, &request.cluster));
 }
 
+/* MaxText 0.2.5 finds the weights to clip by their names, and queries without a low rank have another. */
+static void qk_clip_says_where_it_leaves_queries_alone(void **state)
+{
+    (void)state;
+    static const char *const clip = "\"use_qk_clip\":true,\"use_tokamax_splash\":true";
+    assert_ok(decode_case("deepseek2-16b", clip));
+    assert_string_equal(must_find(&warnings, "qk-clip-queries")->pointer, "/config/use_qk_clip");
+    assert_ok(decode_case("deepseek2-16b", "\"use_qk_clip\":true,\"attention\":\"dot_product\""));
+    assert_ok(decode_case("deepseek3-671b", clip));
+    assert_null(find_rule(&warnings, "qk-clip-queries"));
+}
+
 static void a_pipeline_leaves_sharding_to_xla(void **state)
 {
     (void)state;
@@ -383,6 +402,7 @@ int main(void)
         cmocka_unit_test(fractional_batches_are_legal_when_context_shards_fill_up),
         cmocka_unit_test(what_maxtext_only_refuses_today_is_predicted_with_a_warning),
         cmocka_unit_test(what_only_wastes_is_a_warning),
+        cmocka_unit_test(qk_clip_says_where_it_leaves_queries_alone),
         cmocka_unit_test(a_pipeline_leaves_sharding_to_xla),
         cmocka_unit_test(a_device_order_by_hand_needs_its_two_degrees_and_split_axes),
     };

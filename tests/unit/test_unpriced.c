@@ -87,8 +87,8 @@ static void keys_that_maxtext_refuses_together_are_warned_of_once(void **state)
         {"\"mixtral-8x7b\"", "\"use_gmm_v2\":true,\"use_tokamax_gmm\":true", "gmm-v2-needs-tokamax", 0},
         {"\"mixtral-8x7b\"", "\"use_tokamax_gmm\":true", "gmm-v2-needs-tokamax", 0},
         {"\"llama3.1-8b\"", "\"use_qk_clip\":true", "qk-clip-attention", 1},
-        {"\"deepseek2-16b\"", "\"use_qk_clip\":true", "qk-clip-attention", 0},
-        {MLA, "\"use_qk_clip\":true", "qk-clip-attention", 0},
+        {"\"deepseek2-16b\"", "\"use_qk_clip\":true,\"use_tokamax_splash\":true", "qk-clip-attention", 0},
+        {MLA, "\"use_qk_clip\":true,\"use_tokamax_splash\":true", "qk-clip-attention", 0},
         {"\"qwen3-vl-2b\"", "\"use_multimodal\":false,\"deepstack_visual_indexes_for_vit\":[1]",
          "deepstack-scan", 1},
     };

@@ -107,3 +107,9 @@ test("plans of every model of MaxText's use its keys only, its own mesh, and sca
     }
   }
 });
+
+test('the page counts the configurations that there are', () => {
+  const page = readFileSync('tests/eco/report.md', 'utf8');
+  const judged = read('tests/data/lint_rules.json').length;
+  assert.match(page, new RegExp(`^\\| ${judged} \\| configurations that break a rule of lint \\|$`, 'm'));
+});

@@ -51,8 +51,9 @@ static double loss_logits(const struct adv_cost *cost)
     if (plan->num_vocab_tiling > 1)
         return windowed ? k->tiled_logits_tensors : k->gathered_tiled_logits_tensors;
     if (windowed) return k->loss_logits_tensors;
-    if (plan->family.gradient_accumulation_steps > 1) return k->accumulated_loss_logits_tensors;
-    return has_loss_gradient(cost) ? k->loss_logits_tensors : k->gathered_loss_logits_tensors;
+    if (has_loss_gradient(cost)) return k->loss_logits_tensors;
+    return plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
+                                                        : k->gathered_loss_logits_tensors;
 }
 
 /* Copies of the head at the loss, and those that are kept through the layers for its gradient. */

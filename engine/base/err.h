@@ -32,8 +32,8 @@ adv_err adv_err_empty(void);
 void adv_err_init(adv_err *err);
 
 /* Adds a finding; `hint` may be NULL. Returns `code`, so that `return adv_err_add(...)` reads well.
- * `err` may be NULL: then only the code is returned. Texts are cut at their limits, never overflow; bytes
- * that are not UTF-8 become '?'. */
+ * `err` may be NULL: then only the code is returned. Texts are cut at their limits, between characters, and
+ * never overflow; bytes that are not UTF-8 become '?' (adv_text_mend). */
 adv_code adv_err_add(adv_err *err, adv_code code, const char *pointer, const char *hint, const char *format,
                      ...) ADV_PRINTF(5, 6);
 

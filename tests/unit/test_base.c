@@ -173,9 +173,33 @@ static void a_growing_array_gives_its_old_block_back(void **state)
     adv_arena_free(&arena);
 }
 
+static void texts_are_mended_between_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *mended;
+    } texts[] = {
+        {"", ""},
+        {"h\xc3\xa4", "h\xc3\xa4"}, /* whole */
+        {"h\xc3", "h"},             /* cut */
+        {"h\xe2\x82", "h"},         /* the same, of three bytes */
+        {"\xf0\x9f\x98 \xf0\x9f\x98\x80", " \xf0\x9f\x98\x80"},
+        {"a\xff\x80z", "a??z"}, /* never was UTF-8 */
+        {"\xc0\xaf", "??"},     /* overlong */
+        {"\xed\xa0\x80", ""},   /* a surrogate */
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "%s", texts[i].given);
+        adv_text_mend(text);
+        assert_string_equal(text, texts[i].mended);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_mended_between_characters),
         cmocka_unit_test(an_ordered_list_holds_the_least_of_what_it_was_offered),
         cmocka_unit_test(a_growing_array_gives_its_old_block_back),
         cmocka_unit_test(arena_holds_little_more_than_is_used),

@@ -194,6 +194,15 @@ static bool set_chip_by_accelerator(const struct reader *reader, const char *nam
     return false;
 }
 
+/* What to give for a missing topology; to advise also takes a number of chips. */
+static const char *shape_wanted(const struct reader *reader)
+{
+    return json_object_get(reader->value, "chips")
+               ? "the shape of a slice, such as \"4x4\"; advise chooses it where \"topology\": \"any\" stands beside "
+                 "chips"
+               : "the shape of a slice, such as \"4x4\" or \"4x4x4\"; GET /v1/catalog/topologies lists them";
+}
+
 /* Chip and dims, however they were given. */
 static bool set_slice(const struct reader *reader)
 {
@@ -210,8 +219,11 @@ static bool set_slice(const struct reader *reader)
     }
     bool has_chip = adv_json_string(reader->value, reader->at, "chip", ADV_JSON_REQUIRED, &chip, reader->err);
     if (has_chip && is_accelerator(reader, chip)) return set_chip_by_accelerator(reader, chip);
-    bool has_topology =
-        adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED, &topology, reader->err);
+    const bool has_topology = json_object_get(reader->value, "topology")
+                                  ? adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED,
+                                                    &topology, reader->err)
+                                  : refuse(reader, ADV_E_INVALID, "topology", shape_wanted(reader),
+                                           "`topology` is required") == ADV_OK;
     has_chip = has_chip && set_chip(reader, chip, "chip");
     return has_chip && has_topology && set_shape(reader, topology, "topology");
 }

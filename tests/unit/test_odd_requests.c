@@ -136,6 +136,8 @@ static const struct {
      */
     {"{\"model\":\"llama3.1-8b\"," TPU7X ",\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":16}}",
      false, "\"one-microbatch\"", "the same 2048 sequences a step as"},
+    {"{\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"tpu7x\",\"chips\":64}," BATCH "}", true,
+     "\"topology\\\": \\\"any\\\" stands beside chips", "did you mean `topology`?"},
     /* each device halves its sequences: one is not enough */
     {"{\"model\":\"deepseek3-671b-batchsplit\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"4x4x8\"},"
      "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":256}}",

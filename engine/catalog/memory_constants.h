@@ -11,7 +11,8 @@
     X(windowed_devices_most, "devices",                                                                      \
       "share weights by windowed einsums; larger groups gather them whole")                                  \
     X(single_loss_tokens_per_emb_least, "frac",                                                              \
-      "tokens of one sequence a device, of emb, whose logits have a gradient of their own there")            \
+      "tokens of one sequence a device, or of a tile, of emb, whose logits have a gradient of their own "    \
+      "there")                                                                                               \
     X(capped_loss_tokens_per_emb_least, "frac",                                                              \
       "the same of more than one sequence, for logits under a cap; a million where there never is one")      \
     X(masked_loss_tokens_per_emb_most, "frac",                                                               \
@@ -21,7 +22,8 @@
     X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")        \
     X(tiled_logits_tensors, "tensors", "[tokens, vocab] of one tile, computed again for its gradient")       \
-    X(gathered_tiled_logits_tensors, "tensors", "the same where the head's weights are gathered whole")      \
+    X(gathered_tiled_logits_tensors, "tensors",                                                              \
+      "the same where the head's weights are gathered whole and the logits have no gradient of their own")   \
     X(loss_emb_tensors, "tensors", "[tokens, emb] at the loss")                                              \
     X(late_logits_tensors, "tensors", "[tokens, vocab] kept through the layers for a late head gradient")    \
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \

@@ -18,18 +18,19 @@ static double circular_storage_bytes(const struct adv_cost *cost)
     return 2.0 * cost->tokens * (double)cost->model->emb_dim * cost->microbatches;
 }
 
-/* Whether the gradient of the logits is a tensor though the head is gathered whole: of one sequence a device
- * that is shorter than the vocabulary and not too short beside emb. Under a cap it is the other way round:
- * one sequence has none. */
+/* Whether the gradient of the logits is a tensor though the head is gathered whole: where they are a matrix,
+ * of one sequence a device or of a tile of the vocabulary's loop, with fewer rows than the vocabulary and not
+ * too few beside emb. Under a cap it is the other way round: a matrix has none. */
 static bool has_loss_gradient(const struct adv_cost *cost)
 {
     const struct adv_constants *k = cost->constants;
-    const double tokens = adv_plan_tokens(cost->plan), emb = (double)cost->model->emb_dim;
-    const bool single = tokens <= (double)cost->plan->family.seq_len;
+    const double emb = (double)cost->model->emb_dim, tiles = adv_max(1.0, cost->plan->num_vocab_tiling);
+    const double rows = adv_plan_tokens(cost->plan) / tiles;
+    const bool is_matrix = tiles > 1.0 || rows <= (double)cost->plan->family.seq_len;
     if (cost->model->logits_soft_cap > 0.0)
-        return !single && tokens >= k->capped_loss_tokens_per_emb_least * emb;
-    return single && tokens < (double)cost->model->vocab_size &&
-           tokens >= k->single_loss_tokens_per_emb_least * emb;
+        return !is_matrix && rows >= k->capped_loss_tokens_per_emb_least * emb;
+    return is_matrix && rows < (double)cost->model->vocab_size &&
+           rows >= k->single_loss_tokens_per_emb_least * emb;
 }
 
 /* The mask of the targets' logits, one byte each, that XLA makes for their gradient and keeps as long as
@@ -49,7 +50,8 @@ static double loss_logits(const struct adv_cost *cost)
     const struct adv_plan *plan = cost->plan;
     const bool windowed = adv_memory_windowed(cost);
     if (plan->num_vocab_tiling > 1)
-        return windowed ? k->tiled_logits_tensors : k->gathered_tiled_logits_tensors;
+        return windowed || has_loss_gradient(cost) ? k->tiled_logits_tensors
+                                                   : k->gathered_tiled_logits_tensors;
     if (windowed) return k->loss_logits_tensors;
     if (has_loss_gradient(cost)) return k->loss_logits_tensors;
     return plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
@@ -61,9 +63,10 @@ static double loss_heads(const struct adv_cost *cost)
 {
     const struct adv_constants *k = cost->constants;
     if (adv_memory_windowed(cost)) return k->loss_head_copies;
+    if (has_loss_gradient(cost)) return k->single_loss_head_copies;
     if (cost->plan->num_vocab_tiling > 1) return k->gathered_tiled_head_copies;
-    if (cost->plan->family.gradient_accumulation_steps > 1) return k->accumulated_loss_head_copies;
-    return has_loss_gradient(cost) ? k->single_loss_head_copies : k->gathered_loss_head_copies;
+    return cost->plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_head_copies
+                                                              : k->gathered_loss_head_copies;
 }
 
 static double late_heads(const struct adv_cost *cost)

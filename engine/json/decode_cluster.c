@@ -219,11 +219,12 @@ static bool set_slice(const struct reader *reader)
     }
     bool has_chip = adv_json_string(reader->value, reader->at, "chip", ADV_JSON_REQUIRED, &chip, reader->err);
     if (has_chip && is_accelerator(reader, chip)) return set_chip_by_accelerator(reader, chip);
-    const bool has_topology = json_object_get(reader->value, "topology")
-                                  ? adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED,
-                                                    &topology, reader->err)
-                                  : refuse(reader, ADV_E_INVALID, "topology", shape_wanted(reader),
-                                           "`topology` is required") == ADV_OK;
+    bool has_topology = false;
+    if (json_object_get(reader->value, "topology"))
+        has_topology =
+            adv_json_string(reader->value, reader->at, "topology", ADV_JSON_REQUIRED, &topology, reader->err);
+    else
+        (void)refuse(reader, ADV_E_INVALID, "topology", shape_wanted(reader), "`topology` is required");
     has_chip = has_chip && set_chip(reader, chip, "chip");
     return has_chip && has_topology && set_shape(reader, topology, "topology");
 }

@@ -24,7 +24,8 @@ static void ask_globally(const struct adv_plan *plan, double sequences, struct a
     request->batch_pinned = request->has_baseline = request->wants_sensitivities = false;
     request->top_k = 1;
     request->include = 0;
-    request->max_evaluations = EVALUATIONS;
+    const bool has_fewer = request->max_evaluations > 0 && request->max_evaluations < EVALUATIONS;
+    request->max_evaluations = has_fewer ? request->max_evaluations : EVALUATIONS;
     for (int i = 0; i < ADV_AXIS_COUNT; i++) {
         request->axis_pinned[i] = true;
         request->workload.base.family.ici[i] = plan->family.ici[i];
@@ -52,7 +53,7 @@ void adv_microbatches_warn(const struct adv_advise_request *request, const struc
         if (best && best->estimate.step_time_s < now_s * (1.0 - ADV_RANK_TIE_FRAC))
             ADV_WARN(
                 warnings, "one-microbatch", "/workload/per_device_batch_size",
-                "ask for global_batch_sequences instead",
+                "give the batch of the whole step, global_batch_sequences: a search for it splits it",
                 "%.10g sequences a device in one microbatch take %.3f s a step; the same %.0f sequences a "
                 "step as %d microbatches (" ADV_NAME_PER_DEVICE_BATCH_SIZE
                 " %.10g, " ADV_NAME_GRADIENT_ACCUMULATION_STEPS " %d) take %.3f s, %.1f %% less",

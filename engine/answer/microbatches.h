@@ -8,8 +8,8 @@
 
 #include "engine/search/search.h"
 
-/* Warns where accumulation on the mesh of the first plan would be faster by more than plans are told apart
- * (ADV_RANK_TIE_FRAC). Not asked where the request pins the microbatch or its number. Takes memory of its
- * own, and stops with the request's budget. */
+/* Warns where accumulation over the same axes of the slice as the first plan's would be ranked before it, and
+ * not as its tie: who asks for the global batch gets that plan, or a better one. Not asked where the request
+ * pins the microbatch or its number. Takes memory of its own, and stops with the request's budget. */
 void adv_microbatches_warn(const struct adv_advise_request *request, const struct adv_constants *constants,
                            const struct adv_search_result *found, adv_err *warnings);

@@ -252,6 +252,10 @@ static void tie_text(const struct account *account, const struct adv_candidate *
         adv_append(text, text_bytes, "which is no simpler");
     else if (mine.dangerous != its.dangerous)
         adv_append(text, text_bytes, "and first because it leaves memory to spare");
+    else if (mine.doubt_permille != its.doubt_permille)
+        adv_append(text, text_bytes,
+                   "and first because it is surer (at most %.1f %% slower than predicted, against %.1f %%)",
+                   mine.doubt_permille / 10.0, its.doubt_permille / 10.0);
     else if (mine.axes != its.axes)
         adv_append(
             text, text_bytes,
@@ -264,29 +268,25 @@ static void tie_text(const struct account *account, const struct adv_candidate *
                    mine.keys == 1 ? "" : "s", its.keys);
 }
 
-/* What the order is by, the upper ends of the 90 % intervals, where the predictions say otherwise; else "".
- * The next plan's stands first beside the first plan. */
-static void sureness_text(const struct account *account, const struct adv_candidate *other,
-                          const char *before, char *text, size_t text_bytes)
-{
-    const struct adv_estimate *mine = &account->candidate->estimate, *its = &other->estimate;
-    const bool is_first = account->index == 0, tied = account->candidate->tie_group == other->tie_group;
-    const double faster_s = fmin(mine->step_time_s, its->step_time_s);
-    const bool first_is_slower = is_first == (mine->step_time_s > its->step_time_s);
-    text[0] = '\0';
-    if (tied ? fabs(mine->step_time_s - its->step_time_s) <= ADV_RANK_TIE_FRAC * faster_s : !first_is_slower)
-        return;
-    adv_append(text, text_bytes, "%s at most %.3f s against %.3f s", before,
-               is_first ? its->step_time_high_s : mine->step_time_high_s,
-               is_first ? mine->step_time_high_s : its->step_time_high_s);
-}
-
 /* Where memory is the objective: bytes, and the time that goes with them. */
 static void smaller_neighbour(struct account *account, const struct adv_candidate *other, const char *which)
 {
     double apart = account->candidate->estimate.hbm_bytes_per_device - other->estimate.hbm_bytes_per_device;
     say(account->why, "%+.2f GiB a device against the %s; %.3f s a step against %.3f s.", apart / ADV_GIB,
         which, account->candidate->estimate.step_time_s, other->estimate.step_time_s);
+}
+
+/* Where the slower of two plans that are not tied is the one that one can count on: the upper ends of their
+ * 90 % intervals, the plan's own first; else "". */
+static void surer_text(const struct adv_candidate *own, const struct adv_candidate *other, char *text,
+                       size_t text_bytes)
+{
+    const struct adv_estimate *mine = &own->estimate, *its = &other->estimate;
+    const bool is_slower = mine->step_time_s > its->step_time_s;
+    text[0] = '\0';
+    if (is_slower == (mine->step_time_high_s < its->step_time_high_s))
+        adv_append(text, text_bytes, ", but %s (at most %.3f s against %.3f s)",
+                   is_slower ? "surer" : "less sure", mine->step_time_high_s, its->step_time_high_s);
 }
 
 /* The first plan against the second. */
@@ -296,20 +296,15 @@ static void next_neighbour(struct account *account, const struct adv_candidate *
     double slower_s = account->candidate->estimate.step_time_s - other->estimate.step_time_s;
     double percent = 100 * slower_s / other->estimate.step_time_s;
     if (account->candidate->tie_group == other->tie_group) {
-        char reason[ADV_LIMIT_DETAIL / 2], sureness[ADV_LIMIT_DETAIL / 4];
+        char reason[ADV_LIMIT_DETAIL / 2];
         tie_text(account, other, reason, sizeof reason);
-        sureness_text(account, other, ",", sureness, sizeof sureness);
-        say(account->why, "Tied with the next plan (%s, predicted %.1f %% %s%s), %s: %s.", name,
-            fabs(percent), percent > 0 ? "faster" : "slower", sureness, reason, moves);
-    } else if (slower_s > 0) {
-        say(account->why,
-            "Predicted %.3f s (%.1f %%) slower than the next plan (%s), but surer: at the upper end of the "
-            "90 %% intervals it is the faster one (%.3f s against %.3f s): %s.",
-            slower_s, percent, name, account->candidate->estimate.step_time_high_s,
-            other->estimate.step_time_high_s, moves);
+        say(account->why, "Tied with the next plan (%s, predicted %.1f %% %s), %s: %s.", name, fabs(percent),
+            percent > 0 ? "faster" : "slower", reason, moves);
     } else {
-        say(account->why, "%.3f s (%.1f %%) faster than the next plan (%s): %s.", -slower_s, -percent, name,
-            moves);
+        char doubt[ADV_LIMIT_DETAIL / 4];
+        surer_text(account->candidate, other, doubt, sizeof doubt);
+        say(account->why, "%.3f s (%.1f %%) faster than the next plan (%s)%s: %s.", -slower_s, -percent, name,
+            doubt, moves);
     }
 }
 
@@ -341,11 +336,10 @@ static void neighbour(struct account *account)
     }
     double slower_s = account->candidate->estimate.step_time_s - other->estimate.step_time_s;
     bool tied = account->candidate->tie_group == other->tie_group;
-    char sureness[ADV_LIMIT_DETAIL / 4];
-    sureness_text(account, other, tied ? "," : ", but less sure,", sureness, sizeof sureness);
-    say(account->why, "%+.3f s (%+.1f %%) against the %s%s%s: %s.", slower_s,
-        100 * slower_s / other->estimate.step_time_s, which, tied ? ", which counts as tied" : "", sureness,
-        moves);
+    char doubt[ADV_LIMIT_DETAIL / 4] = ", which counts as tied";
+    if (!tied) surer_text(account->candidate, other, doubt, sizeof doubt);
+    say(account->why, "%+.3f s (%+.1f %%) against the %s%s: %s.", slower_s,
+        100 * slower_s / other->estimate.step_time_s, which, doubt, moves);
 }
 
 /* Why an axis cannot hide its collectives, where its arithmetic intensity is under what one torus axis needs;

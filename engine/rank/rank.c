@@ -4,14 +4,9 @@
 #include <string.h>
 
 #include "engine/base/list.h"
+#include "engine/base/units.h"
 #include "engine/cost/fit.h"
 #include "engine/maxtext/write.h"
-
-double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate *estimate)
-{
-    if (objective == ADV_OBJECTIVE_HBM) return estimate->hbm_bytes_per_device;
-    return estimate->step_time_high_s / estimate->tokens_per_step;
-}
 
 double adv_rank_memory_frac(const struct adv_estimate *estimate)
 {
@@ -94,8 +89,9 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
     int taken_count = 0;
     for (int i = 0; i < count && taken_count < top_k && taken_count < ADV_LIMIT_RANKED; i++)
         if (adds_something(sorted, taken, taken_count, &sorted[i])) taken[taken_count++] = i;
-    return taken_count < top_k ? (double)INFINITY
-                               : adv_rank_cautious(objective, &sorted[taken[taken_count - 1]].estimate);
+    if (taken_count < top_k) return (double)INFINITY;
+    return adv_max(adv_rank_metric(objective, &sorted[taken[taken_count - 1]].estimate),
+                   adv_rank_metric(objective, &sorted[0].estimate) * (1 + ADV_RANK_TIE_FRAC));
 }
 
 /* Tensor axes count twice: their collectives stand between the matmuls of every layer, the others run beside
@@ -107,7 +103,9 @@ struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
     int accumulates = candidate->plan.family.gradient_accumulation_steps > 1;
     int offloads = candidate->estimate.host_bytes_per_host > 0;
     double danger_frac = 0.5 * (1.0 + adv_rank_memory_frac(&candidate->estimate));
+    double high_frac = candidate->estimate.step_time_high_s / candidate->estimate.step_time_s - 1.0;
     return (struct adv_simplicity){!adv_rank_fits(&candidate->estimate, danger_frac),
+                                   (int)lround(1e3 * high_frac),
                                    adv_config_axes_count(&candidate->plan) + tensor + accumulates + offloads,
                                    adv_config_departures(&candidate->plan)};
 }
@@ -115,6 +113,7 @@ struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
 bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b)
 {
     if (a.dangerous != b.dangerous) return a.dangerous < b.dangerous;
+    if (a.doubt_permille != b.doubt_permille) return a.doubt_permille < b.doubt_permille;
     if (a.axes != b.axes) return a.axes < b.axes;
     return a.keys < b.keys;
 }
@@ -131,25 +130,34 @@ static void insert_tied(const struct adv_candidate *sorted, int tied[ADV_RANK_KE
     tied[at] = which;
 }
 
+/* Plans closer than the tie to the first of their group are of one. Returns how many are in the first. */
+static int set_groups(enum adv_objective objective, struct adv_candidate *sorted, int count)
+{
+    int group = 0, first_count = 0;
+    double limit = 0.0;
+    for (int i = 0; i < count; i++) {
+        const double metric = adv_rank_metric(objective, &sorted[i].estimate);
+        if (i == 0 || metric > limit) {
+            limit = metric * (1 + ADV_RANK_TIE_FRAC);
+            group += i > 0;
+        }
+        sorted[i].tie_group = group;
+        first_count += group == 0;
+    }
+    return first_count;
+}
+
 int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,
                     int *order)
 {
-    int taken = 0, group = 0;
-    for (int first = 0; first < count && taken < top_k; group++) {
-        double limit = adv_rank_cautious(objective, &sorted[first].estimate) * (1 + ADV_RANK_TIE_FRAC);
-        int end = first;
-        while (end < count && adv_rank_cautious(objective, &sorted[end].estimate) <= limit) {
-            sorted[end].tie_group = group;
-            end++;
-        }
-        int tied[ADV_RANK_KEPT];
-        int tied_count = 0;
-        for (int i = first; i < end && tied_count < ADV_RANK_KEPT; i++)
-            insert_tied(sorted, tied, &tied_count, i);
-        for (int i = 0; i < tied_count && taken < top_k; i++) {
-            if (adds_something(sorted, order, taken, &sorted[tied[i]])) order[taken++] = tied[i];
-        }
-        first = end;
-    }
+    const int tied_with_first = set_groups(objective, sorted, count);
+    int tied[ADV_RANK_KEPT];
+    int taken = 0, tied_count = 0;
+    for (int i = 0; i < tied_with_first && tied_count < ADV_RANK_KEPT; i++)
+        insert_tied(sorted, tied, &tied_count, i);
+    for (int i = 0; i < tied_count && taken < top_k; i++)
+        if (adds_something(sorted, order, taken, &sorted[tied[i]])) order[taken++] = tied[i];
+    for (int i = tied_with_first; i < count && taken < top_k; i++)
+        if (adds_something(sorted, order, taken, &sorted[i])) order[taken++] = i;
     return taken;
 }

@@ -1,24 +1,23 @@
 /* rank.h: which plan is better, when two are as good, and how many of a kind an answer holds.
  *
- * Order: by the objective, where a time counts at the upper end of its 90 % interval (adv_rank_cautious): a
- * plan of a kind that nobody has published has to be faster by as much as its interval is wider, which is
- * what somebody asks of it who books the machine. Among plans of one kind that is the order of the
- * predictions. Plans within ADV_RANK_TIE_FRAC of the first of their group count as tied (published
- * repetitions of one configuration differ by 1 to 1.5 %, and the model is not asked to tell plans closer than
- * 3 % apart) and the simplest strategy that meets memory comes first:
+ * Order: by the objective as it is predicted (adv_rank_metric). Plans within ADV_RANK_TIE_FRAC of the best
+ * count as tied with it (the model is not asked to tell them apart; published repetitions of one
+ * configuration differ by 1 to 1.5 %), and the surest and simplest strategy that meets memory comes first:
  *  1. memory that is not dangerous: a search proposes plans of the verdict "fits" whenever there are any, so
  * this only speaks where none fits; tight plans that leave half of the margin that "fits" asks for are no
  * worse than the others;
- *  2. fewer mesh axes, tensor axes counted twice, gradient accumulation and tensors on the host like one more
+ *  2. a narrower interval of the step time: a kind of plan that was measured before one that nobody
+ * published;
+ *  3. fewer mesh axes, tensor axes counted twice, gradient accumulation and tensors on the host like one more
  * each;
- *  3. fewer keys away from MaxText's defaults.
+ *  4. fewer keys away from MaxText's defaults.
  * At most ADV_RANK_PER_MESH plans of one mesh.
  */
 #pragma once
 
 #include "engine/rank/candidate.h"
 
-#define ADV_RANK_TIE_FRAC 0.02
+#define ADV_RANK_TIE_FRAC 0.03
 /* A key that gains less than this share of the step is not worth a line in the configuration. */
 #define ADV_RANK_KEY_FRAC 0.002
 enum {
@@ -26,17 +25,13 @@ enum {
     ADV_RANK_KEPT = 512, /* best plans of families a search holds at once: top_k and its ties */
 };
 
-/* Lower is better; the prediction itself. Step time, tokens/s and dollars per token order plans of one
- * cluster and workload alike: all are the time of one token. */
+/* Lower is better; the answer is ordered by this, the prediction itself. Step time, tokens/s and dollars per
+ * token order plans of one cluster and workload alike: all are the time of one token. */
 static inline double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate)
 {
     if (objective == ADV_OBJECTIVE_HBM) return estimate->hbm_bytes_per_device;
     return estimate->step_time_s / estimate->tokens_per_step;
 }
-
-/* The answer is ordered by this: the metric at the upper end of the interval (which must be set); HBM as it
- * is. */
-double adv_rank_cautious(enum adv_objective objective, const struct adv_estimate *estimate);
 
 /* HBM bytes per device that such a plan may take when one with nothing on the host may take `memory_frac` of
  * the limit: a plan whose bytes are known less well leaves more. At 1 every plan may take the limit, and
@@ -65,7 +60,8 @@ double adv_rank_memory_frac(const struct adv_estimate *estimate);
 
 /* The order of two tied plans, most important first; less is simpler. */
 struct adv_simplicity {
-    int dangerous; /* 1: leaves less than half of the margin that "fits" asks for */
+    int dangerous;      /* 1: leaves less than half of the margin that "fits" asks for */
+    int doubt_permille; /* how far the 90 % interval of the step time goes up */
     int axes; /* mesh axes, tensor axes twice, gradient accumulation and host tensors like one more each */
     int keys; /* away from MaxText's defaults */
 };
@@ -74,14 +70,14 @@ bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b);
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b);
 
-/* The cautious metric of the top_k-th plan if plans were taken by it alone (at most ADV_RANK_PER_MESH of one
- * mesh), or INFINITY when there are fewer. `sorted` is by that metric. No plan slower than (1 + tie) times it
- * can be in the answer. */
+/* What no plan of the answer is above: the metric of the top_k-th plan if plans were taken by it alone (at
+ * most ADV_RANK_PER_MESH of one mesh), or, if that is more, of the last that is tied with the best; INFINITY
+ * when there are fewer. `sorted` is by metric. */
 double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate *sorted, int count,
                        int top_k);
 
-/* Puts the answer's order into `order` (indices into `sorted`, by cautious metric), sets tie_group; returns
- * how many
- * <= top_k. */
+/* Puts the answer's order into `order` (indices into `sorted`, by metric, with intervals), sets tie_group:
+ * plans within ADV_RANK_TIE_FRAC of the first of their group are of one, and only in the first group is the
+ * order another than that of the metric. Returns how many <= top_k. */
 int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,
                     int *order);

@@ -10,10 +10,9 @@
  * no plan that fits. */
 double adv_bound_hbm_bytes_per_device(const struct adv_plan *plan, const struct adv_model_params *params);
 
-/* No plan of the family is better by the cautious metric, which is `doubt` times the plain one: the interval
- * is as wide for all of a family. */
+/* No plan of the family is better by the metric. */
 struct adv_bound {
-    double metric, doubt;
+    double metric;
     double bubble, hand_overs; /* of the metric: what its pipeline takes */
     int family;                /* of space.families */
 };

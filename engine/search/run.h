@@ -24,10 +24,10 @@ struct adv_search_run {
     struct adv_space space;
     struct adv_remat_space open;
     struct adv_pricer pricer;
-    struct adv_candidate *kept; /* best plans of solved families, by cautious metric; ADV_RANK_KEPT entries */
+    struct adv_candidate *kept; /* best plans of solved families, by metric; ADV_RANK_KEPT entries */
     int kept_count;
-    double cutoff; /* a family bounded above it cannot enter the answer */
-    double *least; /* of each family: what none of its plans is below by the cautious metric */
+    double cutoff;                      /* a family bounded above it cannot enter the answer */
+    double *least;                      /* of each family: what none of its plans is below by the metric */
     struct adv_bound *bounds, *scratch; /* room for one of each family */
     int *bound_at;     /* of each family where its bound stands in `bounds`, or enum adv_run_bounded */
     int derived_count; /* of them */

@@ -41,8 +41,8 @@ struct bounding {
     struct ahead ahead[ADV_IN_ORDER_SLOTS];
 };
 
-/* An earlier pass bounded it above the cutoff: optimizer state on the host only adds its way there and back,
- * and doubt. */
+/* An earlier pass bounded it above the cutoff: optimizer state on the host only adds its way there and back.
+ */
 static bool is_above_cutoff(const struct adv_search_run *run, int family)
 {
     return run->request->objective != ADV_OBJECTIVE_HBM && run->least[family] > run->cutoff;
@@ -58,14 +58,12 @@ static bool is_too_big(const struct bounding *bounding, const struct adv_plan *p
 }
 
 /* Of the family whose relaxation was priced last. */
-static struct adv_bound bound_by_price(const struct adv_pricer *pricer, struct adv_estimate *estimate,
+static struct adv_bound bound_by_price(const struct adv_pricer *pricer, const struct adv_estimate *estimate,
                                        int family)
 {
-    adv_estimate_again_interval(pricer->scratch, estimate);
-    double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
+    double metric = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
     double per_s = metric / estimate->step_time_s;
     return (struct adv_bound){.metric = metric,
-                              .doubt = estimate->step_time_high_s / estimate->step_time_s,
                               .bubble = pricer->scratch->step.bubble_s * per_s,
                               .hand_overs = pricer->scratch->step.hand_overs_s * per_s,
                               .family = family};

@@ -11,9 +11,9 @@
 bool adv_run_comes_before(enum adv_objective objective, const struct adv_estimate *a,
                           const struct adv_estimate *b)
 {
-    double left = adv_rank_cautious(objective, a), right = adv_rank_cautious(objective, b);
+    double left = adv_rank_metric(objective, a), right = adv_rank_metric(objective, b);
     if (left != right) return left < right;
-    return adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, a) < adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, b);
+    return adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, a) < adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, b);
 }
 
 /* Takes a plan of the same family out of the answer when it is not as good; false when it is as good. */
@@ -41,7 +41,7 @@ void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
     if (!place) return;
     *place = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
     const int ranked = adv_run_ranked_count(run->request);
-    run->cutoff = adv_rank_cutoff(objective, run->kept, run->kept_count, ranked) * (1 + ADV_RANK_TIE_FRAC);
+    run->cutoff = adv_rank_cutoff(objective, run->kept, run->kept_count, ranked);
 }
 
 /* The plan is of the family that was priced last. */
@@ -145,7 +145,7 @@ static bool solve_now(void *context, int item)
     struct adv_estimate estimate;
     adv_space_plan(&run->space, &run->space.families[bound->family], &plan);
     const enum adv_remat_outcome outcome =
-        adv_remat_solve(&run->open, &run->pricer, run->cutoff / bound->doubt, &plan, &estimate);
+        adv_remat_solve(&run->open, &run->pricer, run->cutoff, &plan, &estimate);
     if (outcome == ADV_REMAT_SOLVED) adv_estimate_again_interval(run->pricer.scratch, &estimate);
     count_outcome(run, outcome, &plan, &estimate);
     return after(solving, item);
@@ -161,7 +161,7 @@ static void solve_ahead(void *context, int worker, int slot, int item)
     adv_tape_rewind(&solved->tape);
     solved->whole = false;
     if (bound->metric > cutoff) return;
-    solved->cutoff = cutoff / bound->doubt;
+    solved->cutoff = cutoff;
     struct adv_pricer *pricer = adv_run_pricer(run, worker, &solved->tape, &solving->job.stop);
     adv_space_plan(&run->space, &run->space.families[bound->family], &solved->plan);
     solved->family = solved->plan;
@@ -183,7 +183,7 @@ static bool take_solved(void *context, int slot, int item)
     struct adv_search_run *run = solving->run;
     struct solved *solved = &solving->ahead[slot];
     const struct adv_bound *bound = &solving->bounds[item];
-    const double cutoff = run->cutoff / bound->doubt;
+    const double cutoff = run->cutoff;
     enum adv_remat_outcome outcome = solved->outcome;
     if (!solved->whole || bound->metric > run->cutoff || cutoff > solved->cutoff ||
         !adv_remat_outcome_below(&solved->reach, cutoff, &outcome) ||

@@ -16,36 +16,26 @@
  * how often a family is asked for what it holds at the probability that its last solution has. */
 enum { FAMILIES = 8, EVALUATIONS = 4096, ROUNDS = 8 };
 
-/* Less is better: the prediction, and the upper end of its interval. */
-struct mark {
-    double metric, cautious;
-};
-
 struct looking {
     struct adv_search_run *run;
     struct adv_pricer *pricer;
-    struct mark mark; /* to beat */
+    double mark; /* metric to beat */
     adv_code code;
     adv_err *err;
 };
 
-static struct mark mark_of(const struct adv_estimate *estimate)
+static double mark_of(const struct adv_estimate *estimate)
 {
-    return (struct mark){adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate),
-                         adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate)};
+    return adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
 }
 
 /* The best that fits, which among tied plans need not be ranked, less what a near miss has to gain. */
-static struct mark to_beat(const struct adv_search_run *run)
+static double to_beat(const struct adv_search_run *run)
 {
     const struct adv_search_result *result = run->result;
-    struct mark best = mark_of(&run->kept[0].estimate);
-    for (int i = 0; i < result->found_count; i++) {
-        const struct mark its = mark_of(&result->found[i].estimate);
-        best = (struct mark){adv_min(best.metric, its.metric), adv_min(best.cautious, its.cautious)};
-    }
-    const double share = 1 - ADV_WORTH_TELLING_FRAC;
-    return (struct mark){best.metric * share, best.cautious * share};
+    double best = mark_of(&run->kept[0].estimate);
+    for (int i = 0; i < result->found_count; i++) best = adv_min(best, mark_of(&result->found[i].estimate));
+    return best * (1 - ADV_WORTH_TELLING_FRAC);
 }
 
 /* As much as ranks the plan, in hundredths: what a reason asks for. */
@@ -60,12 +50,12 @@ static bool solve_within(struct looking *looking, double memory_frac, struct adv
     const struct adv_estimate_input input = {&run->request->model, &run->request->cluster,
                                              looking->pricer->constants, &found->plan, ADV_FLOPS_CAUSAL_HALF};
     looking->pricer->memory_frac = memory_frac;
-    if (adv_remat_solve(&run->open, looking->pricer, looking->mark.metric, &found->plan, &found->estimate) !=
+    if (adv_remat_solve(&run->open, looking->pricer, looking->mark, &found->plan, &found->estimate) !=
         ADV_REMAT_SOLVED)
         return false;
     adv_choices_finish(&found->plan);
     looking->code = adv_estimate_plan(&input, &found->estimate, NULL, looking->err);
-    return looking->code == ADV_OK && mark_of(&found->estimate).cautious < looking->mark.cautious &&
+    return looking->code == ADV_OK && mark_of(&found->estimate) < looking->mark &&
            !adv_rank_fits(&found->estimate, run->pricer.memory_frac);
 }
 

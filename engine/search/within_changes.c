@@ -25,7 +25,7 @@ static int count_keys(const struct adv_pricer *pricer, const struct adv_plan *ba
                : KEYS_MAX;
 }
 
-/* The best plans so far, by cautious metric. */
+/* The best plans so far, by metric. */
 struct best {
     struct adv_pricer *pricer;
     const struct adv_plan *baseline;
@@ -35,7 +35,7 @@ struct best {
 
 static double metric_of(const struct adv_estimate *estimate)
 {
-    return adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, estimate);
+    return adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
 }
 
 /* Equal in all that is predicted, on the same mesh: once is enough. */

@@ -13,7 +13,7 @@
 
 enum { ADV_WITHIN_DONORS = 24, ADV_WITHIN_KEPT = 128 };
 
-/* Fills `best` (room for `capacity`; at most ADV_WITHIN_KEPT), by cautious metric, without repeats; returns
+/* Fills `best` (room for `capacity`; at most ADV_WITHIN_KEPT), by metric, without repeats; returns
  * the count. The baseline itself is among them when it fits. True in *complete: no plan within the limit on
  * single keys is better; false when the space is too large for that, or the budget ran out. */
 int adv_search_within(struct adv_pricer *pricer, const struct adv_plan *baseline,

@@ -42,7 +42,7 @@ static void price(struct oracle *oracle, struct adv_plan plan)
     oracle->two_stage += plan.family.two_stage_gather;
     oracle->sharded += plan.family.shard_exp_on_fsdp || plan.family.use_2d_fsdp_sharding ||
                        plan.family.rule != ADV_RULE_DEFAULT;
-    double metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
+    double metric = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate);
     if (!adv_rank_fits(&estimate, adv_rank_memory_frac(&estimate)) || metric >= oracle->best) return;
     oracle->best = metric;
     oracle->best_plan = plan;
@@ -112,7 +112,7 @@ static double best_of(const struct adv_search_result *result)
 {
     double best = (double)INFINITY;
     for (int i = 0; i < result->found_count; i++)
-        best = fmin(best, adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &result->found[i].estimate));
+        best = fmin(best, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &result->found[i].estimate));
     return best;
 }
 

@@ -105,7 +105,7 @@ static double brute(int job, const json_t *changed)
         adv_plan_global_batch(&request.plan, &request.cluster) == jobs[job].sequences &&
         adv_mesh_place(&request.cluster, &request.plan, &mesh, NULL) == ADV_OK &&
         (!mesh.needs_split || request.plan.family.allow_split_physical_axes))
-        metric = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &estimate);
+        metric = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &estimate);
     adv_arena_free(&arena);
     json_decref(root);
     return metric;
@@ -125,7 +125,7 @@ static double best_within(int job, int limit)
     assert_true(result.exhaustive);
     double best = (double)INFINITY;
     for (int i = 0; i < result.found_count; i++)
-        best = fmin(best, adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &result.found[i].estimate));
+        best = fmin(best, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &result.found[i].estimate));
     fixture_close(&fixture);
     return best;
 }

@@ -22,7 +22,7 @@ static double best_of(const struct adv_search_result *result)
 {
     double best = (double)INFINITY;
     for (int i = 0; i < result->found_count; i++)
-        best = fmin(best, adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &result->found[i].estimate));
+        best = fmin(best, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &result->found[i].estimate));
     return best;
 }
 

@@ -7,11 +7,11 @@
 #include "engine/rank/rank.h"
 
 /* The ranking's metric of the best plan found; the first in the answer may be a simpler one that is tied. */
-static double best_cautious_s(const struct adv_search_result *result)
+static double best_metric(const struct adv_search_result *result)
 {
     double best_s = (double)INFINITY;
     for (int i = 0; i < result->found_count; i++)
-        best_s = fmin(best_s, adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &result->found[i].estimate));
+        best_s = fmin(best_s, adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &result->found[i].estimate));
     return best_s;
 }
 
@@ -23,7 +23,7 @@ static double search_s(const char *job, const char *pins)
     snprintf(text, sizeof text, "%s,\"pins\":{%s}}", job, pins);
     fixture_search(&fixture, text, &result);
     assert_true(result.exhaustive);
-    double best_s = best_cautious_s(&result);
+    double best_s = best_metric(&result);
     fixture_close(&fixture);
     return best_s;
 }
@@ -91,7 +91,7 @@ static void custom_alone_leaves_the_tensors_to_the_search(void **state)
     struct adv_search_result result;
     const double open_s = search_s(LLAMA, "");
     fixture_search(&fixture, LLAMA ",\"pins\":{\"remat_policy\":\"custom\"}}", &result);
-    assert_close(best_cautious_s(&result), open_s, 2 * ADV_RANK_KEY_FRAC);
+    assert_close(best_metric(&result), open_s, 2 * ADV_RANK_KEY_FRAC);
     for (int i = 0; i < result.found_count; i++)
         assert_int_equal(result.found[i].plan.policy, ADV_POLICY_CUSTOM);
     fixture_close(&fixture);

@@ -54,8 +54,8 @@ static struct adv_candidate with_tensor(double time_s)
 static int first_of(struct adv_candidate a, struct adv_candidate b, bool *tied)
 {
     struct adv_candidate sorted[2] = {a, b};
-    int order[2], swapped = adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &b.estimate) <
-                            adv_rank_cautious(ADV_OBJECTIVE_STEP_TIME, &a.estimate);
+    int order[2], swapped = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &b.estimate) <
+                            adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &a.estimate);
     if (swapped) {
         sorted[0] = b;
         sorted[1] = a;
@@ -71,7 +71,7 @@ static void the_simplest_of_tied_plans_is_first(void **state)
     bool tied;
     assert_int_equal(first_of(with_tensor(10), candidate(10.15), &tied), 1);
     assert_true(tied);
-    assert_int_equal(first_of(with_tensor(10), candidate(10.3), &tied), 0);
+    assert_int_equal(first_of(with_tensor(10), candidate(10.4), &tied), 0);
     assert_false(tied);
     struct adv_candidate accumulates = candidate(10);
     accumulates.plan.family.ici[ADV_AXIS_FSDP] = 64;
@@ -88,18 +88,40 @@ static void the_simplest_of_tied_plans_is_first(void **state)
     assert_int_equal(adv_rank_simplicity(&whole).axes, adv_rank_simplicity(&accumulates).axes);
 }
 
-static void of_two_equal_predictions_the_surer_one_is_first(void **state)
+static void the_surer_of_two_tied_plans_is_first(void **state)
 {
     (void)state;
     bool tied;
     struct adv_candidate bold = candidate(10);
     bold.plan.family.ici[ADV_AXIS_FSDP] = 64;
     bold.plan.family.ici[ADV_AXIS_DATA] = 2;
-    bold.estimate.step_time_high_s = 11.5;                       /* +15 % against +5 % */
-    assert_int_equal(first_of(bold, candidate(10.6), &tied), 1); /* at most 11.13 */
+    bold.estimate.step_time_high_s = 11.5;                         /* +15 % against +5 % */
+    assert_int_equal(first_of(bold, with_tensor(10.1), &tied), 1); /* simpler, but less sure */
+    assert_true(tied);
+    assert_int_equal(first_of(bold, candidate(10.4), &tied), 0); /* at most 10.9, but predicted slower */
     assert_false(tied);
-    assert_int_equal(first_of(bold, candidate(11.3), &tied), 0); /* perhaps 11.87 */
-    assert_false(tied);
+}
+
+/* A simpler plan that is tied with the best comes first however few are asked for; behind the ties of the
+ * best, plans are in the order of their predictions. */
+static void only_what_is_tied_with_the_best_comes_first_for_being_simple(void **state)
+{
+    (void)state;
+    struct adv_candidate sorted[4] = {with_tensor(10), candidate(10.2), with_tensor(11), candidate(11.1)};
+    int order[4];
+    sorted[2].plan.family.ici[ADV_AXIS_FSDP] = 32;
+    sorted[2].plan.family.ici[ADV_AXIS_TENSOR] = 4;
+    sorted[3].plan.family.ici[ADV_AXIS_DATA] = 2;
+    for (int top_k = 1; top_k <= 4; top_k++) {
+        const int expected[4] = {1, 0, 2, 3};
+        assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, sorted, 4, top_k, order), top_k);
+        assert_memory_equal(order, expected, (size_t)top_k * sizeof *order);
+        assert_int_equal(sorted[0].tie_group, sorted[1].tie_group);
+        assert_int_equal(sorted[2].tie_group, sorted[3].tie_group);
+    }
+    const double cutoff = adv_rank_cutoff(ADV_OBJECTIVE_STEP_TIME, sorted, 4, 1);
+    assert_true(cutoff >= 10.2 / sorted[1].estimate.tokens_per_step);
+    assert_true(cutoff < 11 / sorted[2].estimate.tokens_per_step);
 }
 
 static void a_simple_plan_may_be_tight_but_not_at_the_very_limit(void **state)
@@ -167,7 +189,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_simplest_of_tied_plans_is_first),
-        cmocka_unit_test(of_two_equal_predictions_the_surer_one_is_first),
+        cmocka_unit_test(the_surer_of_two_tied_plans_is_first),
+        cmocka_unit_test(only_what_is_tied_with_the_best_comes_first_for_being_simple),
         cmocka_unit_test(a_simple_plan_may_be_tight_but_not_at_the_very_limit),
         cmocka_unit_test(least_memory_is_ordered_by_memory),
         cmocka_unit_test(a_thin_front_keeps_its_fastest_and_its_smallest_point),

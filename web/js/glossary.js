@@ -13,7 +13,7 @@ export const TERMS = {
     MODEL,
   ],
   interval: [
-    'The measured step is expected inside with 90 % certainty. Its slow end is what one can count on.',
+    'The measured step is expected inside with 90 % certainty. Of tied plans the one with the narrower interval comes first.',
     'step time · exp(± 1.645 · spread of the fit)',
     'the fit’s errors on published steps, each left out in turn (tests/accuracy/report.md)',
   ],
@@ -78,7 +78,7 @@ export const TERMS = {
   vmem: ['On-chip memory of a TensorCore that holds the blocks of a kernel.', 'sum of the kernel’s block buffers', MODEL],
   tile: ['Block sizes a kernel works on at a time; they decide reuse, padding and VMEM.', null, MAXTEXT],
   tie: [
-    'Plans whose slow ends differ by less than the prediction can tell. Take them as equally fast; the simpler has the lower number.',
+    'Plans that differ by less than the prediction can tell. Take them as equally fast; the surer, then the simpler has the lower number.',
     '|a / b − 1| < tie_frac',
     'search.tie_frac of this answer',
   ],

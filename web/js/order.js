@@ -5,18 +5,20 @@ import { gib, percent, seconds, secondsLike, signedPercent, words } from './form
 const perToken = ({ estimate }) => estimate.step_time_s / (estimate.tokens_per_step || 1);
 const slowEnd = ({ estimate }) => (estimate.step_time_high_s ?? estimate.step_time_s) / (estimate.tokens_per_step || 1);
 
+const doubt = ({ estimate }) => (estimate.step_time_high_s ?? estimate.step_time_s) / estimate.step_time_s - 1;
+
 const memory = ({ estimate }) => estimate.hbm_bytes_per_device;
 
 // What plan numbers go by, and in which plans can be tied; text: how the value of a plan is told.
-const BY_SLOW_END = { value: slowEnd, name: 'slow end', least: 'the earliest', text: ({ estimate }) => seconds(estimate.step_time_high_s) };
-const BY_MEMORY = { value: memory, name: 'memory', least: 'the least', text: ({ estimate }) => gib(estimate.hbm_bytes_per_device) };
-const ruleOf = (search) => (search?.objective === 'hbm' ? BY_MEMORY : BY_SLOW_END);
+const BY_TIME = { value: perToken, name: 'predicted time', text: ({ estimate }) => seconds(estimate.step_time_s) };
+const BY_MEMORY = { value: memory, name: 'memory', text: ({ estimate }) => gib(estimate.hbm_bytes_per_device) };
+const ruleOf = (search) => (search?.objective === 'hbm' ? BY_MEMORY : BY_TIME);
 
 // The same in a sentence, up to what a tie is.
 export function advisedBy(search) {
   return ruleOf(search) === BY_MEMORY
     ? 'by the memory of a device, which was asked to be least; plans within '
-    : 'by the slow end of the 90 % interval, which one can count on; slow ends within ';
+    : 'by the predicted time of a token; plans within ';
 }
 
 // value(plan): the smaller the better; end: which come first, in words.
@@ -85,10 +87,25 @@ function reasons(plan, advised) {
 
 function whyAdvised(advised, plans, search) {
   if (plans.length < 2) return '';
-  const { value, name, least: superlative, text } = ruleOf(search);
+  const { value, name, text } = ruleOf(search);
   const best = least(plans, value);
-  if (!(value(best) < value(advised))) return `its ${name}, ${text(advised)}, is ${superlative} of all`;
-  return `its ${name} is within ${percent(search?.tie_frac, 0)} of plan ${best.rank}’s, and it is simpler`;
+  if (!(value(best) < value(advised))) return `its ${name}, ${text(advised)}, is the least of all`;
+  const virtue = doubt(best) - doubt(advised) > 5e-4 ? 'surer' : 'simpler';
+  return `its ${name} is within ${percent(search?.tie_frac, 0)} of plan ${best.rank}’s, and it is ${virtue}`;
+}
+
+// How it stands to the advised plan by the rule of the numbers, and whether it is the one that one can count on.
+function tailOf(plan, advised, search) {
+  const isTied = plan.tie_group && plan.tie_group === advised.tie_group;
+  if (ruleOf(search) === BY_MEMORY) {
+    const more = signedPercent(memory(plan) / memory(advised) - 1);
+    if (isTied) return `; memory ${more}, a tie`;
+    return perToken(plan) < perToken(advised) ? `; but its memory is ${more}` : '';
+  }
+  if (isTied) return '; a tie';
+  return slowEnd(plan) < slowEnd(advised)
+    ? `; but surer: at most ${seconds(plan.estimate.step_time_high_s)} against ${seconds(advised.estimate.step_time_high_s)}`
+    : '';
 }
 
 // One clause about a plan: why it is advised, or what it takes more or less than the advised one and where.
@@ -99,14 +116,7 @@ export function clauseOf(plan, plans, search) {
   const change = perToken(plan) / perToken(advised) - 1;
   const parts = reasons(plan, advised);
   const where = parts.length ? `: ${parts.join(', ')}` : '';
-  const { value, name } = ruleOf(search);
-  const more = signedPercent(value(plan) / value(advised) - 1);
-  const isTied = plan.tie_group && plan.tie_group === advised.tie_group;
-  const tail = isTied
-    ? `; ${name} ${more}, a tie`
-    : change < 0
-      ? `; but its ${name} is ${more}`
-      : '';
+  const tail = tailOf(plan, advised, search);
   const saved = advised.estimate.hbm_bytes_per_device - plan.estimate.hbm_bytes_per_device;
   const room = saved > 0.02 * advised.estimate.hbm_bytes_per_device ? `; ${gib(saved)} less memory` : '';
   return `${signedPercent(change).replace('-', '−')} a token against plan ${advised.rank}${where}${tail}${room}`;

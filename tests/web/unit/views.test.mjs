@@ -296,8 +296,15 @@ test('what plans are told to be ordered by is what they are ordered by', () => {
   assert.equal(clauseOf(plans[1], plans, hbm), '+200.0 % a token against plan 1; memory -1.1 %, a tie');
   assert.equal(clauseOf(plans[1], plans.slice(1), hbm), 'its memory, 8.8 GiB, is the least of all');
   const time = { objective: 'step_time', tie_frac: 0.02 };
-  assert.match(advisedBy(time), /slow end/);
-  assert.match(clauseOf(plans[2], plans, time), /slow end -50\.0 %, a tie$/);
+  assert.match(advisedBy(time), /predicted time/);
+  assert.match(clauseOf(plans[2], plans, time), /^−50\.0 % a token against plan 1; a tie$/);
+  assert.equal(clauseOf(plans[0], plans, time), 'its predicted time is within 2 % of plan 3’s, and it is simpler');
+  plans[0].estimate.step_time_high_s = 20.5;
+  assert.equal(clauseOf(plans[0], plans, time), 'its predicted time is within 2 % of plan 3’s, and it is surer');
+  assert.equal(clauseOf(plans[2], plans.slice(2), time), '');
+  const behind = { ...plan(4, 21, 9), tie_group: 2 };
+  behind.estimate.step_time_high_s = 20.4;
+  assert.match(clauseOf(behind, [plans[0], behind], time), /^\+5\.0 % a token against plan 1; but surer: at most 20\.40 s against 20\.50 s$/);
   assert.equal(ORDERS.find(({ id }) => id === 'certain').end, 'most first');
   assert.deepEqual(ordered(plans, 'certain').map(({ rank }) => rank), [2, 3, 1]);
 });

@@ -189,6 +189,7 @@ static adv_code search_one(struct search *search, const struct adv_platform_job 
     platform->price_usd_per_chip_hour = request->cluster.price_usd_per_chip_hour;
     platform->power_watts_per_chip = request->cluster.chip.power_watts_per_chip;
     platform->step_time_s = platform->tokens_per_step = platform->hbm_bytes_per_device = (double)NAN;
+    platform->step_time_high_s = (double)NAN;
     if (code != ADV_OK) {
         note_refusal(search, job, own, row);
         return ADV_OK;
@@ -199,6 +200,7 @@ static adv_code search_one(struct search *search, const struct adv_platform_job 
     }
     const struct adv_estimate *estimate = &found->found[0].estimate;
     platform->step_time_s = estimate->step_time_s;
+    platform->step_time_high_s = estimate->step_time_high_s;
     platform->tokens_per_step = estimate->tokens_per_step;
     platform->hbm_bytes_per_device = estimate->hbm_bytes_per_device;
     row->has_best = true;
@@ -253,6 +255,7 @@ static void fill_headline(const struct search *search, const struct adv_platform
         .price_usd_per_chip_hour = job->price_usd_per_chip_hour,
         .power_watts_per_chip = chip->power_watts_per_chip,
     };
+    row->platform.step_time_high_s = row->platform.step_time_s;
     row->bill = adv_platform_bill_of(&row->platform, search->tour->jobs.total_tokens);
     if (assumed)
         (void)snprintf(row->label, sizeof row->label, "roofline at the request's MFU of %.3g, not modelled",

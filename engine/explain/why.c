@@ -300,6 +300,11 @@ static void next_neighbour(struct account *account, const struct adv_candidate *
         tie_text(account, other, reason, sizeof reason);
         say(account->why, "Tied with the next plan (%s, predicted %.1f %% %s), %s: %s.", name, fabs(percent),
             percent > 0 ? "faster" : "slower", reason, moves);
+    } else if (account->request->objective == ADV_OBJECTIVE_STEP_TIME_HIGH && slower_s > 0) {
+        say(account->why,
+            "At most %.3f s, and the next plan (%s) at most %.3f s, though it is predicted %.1f %% faster: %s.",
+            account->candidate->estimate.step_time_high_s, name, other->estimate.step_time_high_s,
+            100 * slower_s / account->candidate->estimate.step_time_s, moves);
     } else {
         char doubt[ADV_LIMIT_DETAIL / 4];
         surer_text(account->candidate, other, doubt, sizeof doubt);

@@ -476,8 +476,7 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
     (void)adv_json_bool(search, "/search", "sensitivities", ADV_JSON_OPTIONAL, &request->wants_sensitivities,
                         err);
     (void)adv_json_choice(search, "/search", "objective", ADV_JSON_OPTIONAL,
-                          ADV_JSON_NAMES("step_time", "tokens_per_s", "usd_per_token", "hbm"), &objective,
-                          err);
+                          ADV_JSON_NAMES(ADV_OBJECTIVE_NAMES), &objective, err);
     (void)adv_json_int(search, "/search", "top_k", ADV_JSON_OPTIONAL, 1, ADV_LIMIT_RANKED, &request->top_k,
                        err);
     (void)adv_json_int(search, "/search", "max_changes", ADV_JSON_OPTIONAL, 0, CHANGES_MAX,

@@ -135,7 +135,7 @@ const char *adv_encode_told(const struct adv_advise_answer *answer, int which, s
 
 static json_t *encode_search(const struct adv_advise_answer *answer)
 {
-    static const char *const objectives[] = {"step_time", "tokens_per_s", "usd_per_token", "hbm"};
+    static const char *const objectives[] = {ADV_OBJECTIVE_NAMES};
     const struct adv_search_result *result = answer->result;
     return ADV_OBJECT(ADV_F(result, considered), ADV_F(result, illegal), ADV_F(result, pruned),
                       ADV_F(result, out_of_memory), ADV_M_IF(result->left_out, "left_out", result->left_out),

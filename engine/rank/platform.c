@@ -37,6 +37,8 @@ static double metric(enum adv_objective objective, const struct adv_platform *pl
     double value = token_time_s(platform);
     if (objective == ADV_OBJECTIVE_HBM) value = platform->hbm_bytes_per_device;
     if (objective == ADV_OBJECTIVE_USD_PER_TOKEN) value = usd_per_token(platform);
+    if (objective == ADV_OBJECTIVE_STEP_TIME_HIGH)
+        value *= platform->step_time_high_s / platform->step_time_s;
     return isnan(value) ? (double)INFINITY : value;
 }
 

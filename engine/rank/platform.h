@@ -11,7 +11,8 @@
 
 struct adv_platform {
     int chips;
-    double step_time_s, tokens_per_step; /* NAN without a plan, as the next */
+    double step_time_s, tokens_per_step; /* NAN without a plan, as the next two */
+    double step_time_high_s;             /* upper end of the 90 % interval; step_time_s of a roofline */
     double hbm_bytes_per_device;
     double price_usd_per_chip_hour; /* NAN when unknown */
     double power_watts_per_chip;    /* NAN when unpublished */
@@ -29,8 +30,8 @@ struct adv_platform_bill {
 struct adv_platform_bill adv_platform_bill_of(const struct adv_platform *platform, double tokens);
 
 /* Writes the indices of `platforms` into `order`, best first by the objective: step time and tokens per
- * second go by the time of one token on the whole cluster, extra time included, dollars per token by price x
- * chips x that time (unknown price: after the known ones), HBM by bytes per device. Equal ones: fewer chips,
- * then as given. Sets on_front: no other platform is at least as fast and as cheap and better in one (false
- * without a price). */
+ * second go by the time of one token on the whole cluster, extra time included (the upper end: by that),
+ * dollars per token by price x chips x that time (unknown price: after the known ones), HBM by bytes per
+ * device. Equal ones: fewer chips, then as given. Sets on_front: no other platform is at least as fast and as
+ * cheap and better in one (false without a price). */
 void adv_platform_rank(enum adv_objective objective, struct adv_platform *platforms, int count, int *order);

@@ -25,11 +25,14 @@ enum {
     ADV_RANK_KEPT = 512, /* best plans of families a search holds at once: top_k and its ties */
 };
 
-/* Lower is better; the answer is ordered by this, the prediction itself. Step time, tokens/s and dollars per
- * token order plans of one cluster and workload alike: all are the time of one token. */
+/* Lower is better; the answer is ordered by this, the prediction itself or, where that is asked for, the
+ * upper end of its interval (which must be set then). Step time, tokens/s and dollars per token order plans
+ * of one cluster and workload alike: all are the time of one token. */
 static inline double adv_rank_metric(enum adv_objective objective, const struct adv_estimate *estimate)
 {
     if (objective == ADV_OBJECTIVE_HBM) return estimate->hbm_bytes_per_device;
+    if (objective == ADV_OBJECTIVE_STEP_TIME_HIGH)
+        return estimate->step_time_high_s / estimate->tokens_per_step;
     return estimate->step_time_s / estimate->tokens_per_step;
 }
 

@@ -10,9 +10,10 @@
  * no plan that fits. */
 double adv_bound_hbm_bytes_per_device(const struct adv_plan *plan, const struct adv_model_params *params);
 
-/* No plan of the family is better by the metric. */
+/* No plan of the family is better by the metric of a time, which is `doubt` times the time of a token: the
+ * interval is as wide for all of a family. */
 struct adv_bound {
-    double metric;
+    double metric, doubt;
     double bubble, hand_overs; /* of the metric: what its pipeline takes */
     int family;                /* of space.families */
 };

@@ -41,8 +41,8 @@ struct bounding {
     struct ahead ahead[ADV_IN_ORDER_SLOTS];
 };
 
-/* An earlier pass bounded it above the cutoff: optimizer state on the host only adds its way there and back.
- */
+/* An earlier pass bounded it above the cutoff: optimizer state on the host only adds its way there and back,
+ * and doubt. */
 static bool is_above_cutoff(const struct adv_search_run *run, int family)
 {
     return run->request->objective != ADV_OBJECTIVE_HBM && run->least[family] > run->cutoff;
@@ -58,12 +58,19 @@ static bool is_too_big(const struct bounding *bounding, const struct adv_plan *p
 }
 
 /* Of the family whose relaxation was priced last. */
-static struct adv_bound bound_by_price(const struct adv_pricer *pricer, const struct adv_estimate *estimate,
-                                       int family)
+static struct adv_bound bound_by_price(const struct adv_search_run *run, const struct adv_pricer *pricer,
+                                       struct adv_estimate *estimate, int family)
 {
-    double metric = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
-    double per_s = metric / estimate->step_time_s;
+    const enum adv_objective objective = run->request->objective;
+    const double token_s = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
+    double metric = token_s;
+    if (objective == ADV_OBJECTIVE_STEP_TIME_HIGH) {
+        adv_estimate_again_interval(pricer->scratch, estimate);
+        metric = adv_rank_metric(objective, estimate);
+    }
+    const double per_s = metric / estimate->step_time_s;
     return (struct adv_bound){.metric = metric,
+                              .doubt = metric / token_s,
                               .bubble = pricer->scratch->step.bubble_s * per_s,
                               .hand_overs = pricer->scratch->step.hand_overs_s * per_s,
                               .family = family};
@@ -80,7 +87,7 @@ static struct looked look_at(const struct bounding *bounding, struct adv_pricer 
     if (is_too_big(bounding, &plan, &looked.bytes)) return looked;
     adv_remat_relax(&bounding->run->open, &plan);
     looked.verdict = adv_price(pricer, &plan, &estimate) ? BOUNDED : UNKNOWN;
-    if (looked.verdict == BOUNDED) looked.bound = bound_by_price(pricer, &estimate, family);
+    if (looked.verdict == BOUNDED) looked.bound = bound_by_price(bounding->run, pricer, &estimate, family);
     return looked;
 }
 

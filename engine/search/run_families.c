@@ -145,7 +145,7 @@ static bool solve_now(void *context, int item)
     struct adv_estimate estimate;
     adv_space_plan(&run->space, &run->space.families[bound->family], &plan);
     const enum adv_remat_outcome outcome =
-        adv_remat_solve(&run->open, &run->pricer, run->cutoff, &plan, &estimate);
+        adv_remat_solve(&run->open, &run->pricer, run->cutoff / bound->doubt, &plan, &estimate);
     if (outcome == ADV_REMAT_SOLVED) adv_estimate_again_interval(run->pricer.scratch, &estimate);
     count_outcome(run, outcome, &plan, &estimate);
     return after(solving, item);
@@ -161,7 +161,7 @@ static void solve_ahead(void *context, int worker, int slot, int item)
     adv_tape_rewind(&solved->tape);
     solved->whole = false;
     if (bound->metric > cutoff) return;
-    solved->cutoff = cutoff;
+    solved->cutoff = cutoff / bound->doubt;
     struct adv_pricer *pricer = adv_run_pricer(run, worker, &solved->tape, &solving->job.stop);
     adv_space_plan(&run->space, &run->space.families[bound->family], &solved->plan);
     solved->family = solved->plan;
@@ -183,7 +183,7 @@ static bool take_solved(void *context, int slot, int item)
     struct adv_search_run *run = solving->run;
     struct solved *solved = &solving->ahead[slot];
     const struct adv_bound *bound = &solving->bounds[item];
-    const double cutoff = run->cutoff;
+    const double cutoff = run->cutoff / bound->doubt;
     enum adv_remat_outcome outcome = solved->outcome;
     if (!solved->whole || bound->metric > run->cutoff || cutoff > solved->cutoff ||
         !adv_remat_outcome_below(&solved->reach, cutoff, &outcome) ||

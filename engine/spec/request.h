@@ -48,8 +48,10 @@ enum adv_objective {
     ADV_OBJECTIVE_STEP_TIME,
     ADV_OBJECTIVE_TOKENS_PER_S,
     ADV_OBJECTIVE_USD_PER_TOKEN,
-    ADV_OBJECTIVE_HBM
+    ADV_OBJECTIVE_HBM,
+    ADV_OBJECTIVE_STEP_TIME_HIGH /* of the 90 % interval: what one can count on */
 };
+#define ADV_OBJECTIVE_NAMES "step_time", "tokens_per_s", "usd_per_token", "hbm", "step_time_high"
 
 struct adv_workload {
     int64_t seq_len;

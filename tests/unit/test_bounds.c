@@ -158,7 +158,7 @@ static int bound_some(struct adv_search_run *run, struct fixture *fixture, struc
             run->derived_count++;
             known[i] = adv_bound_derived(&run->space, &known[by], i);
         } else if (random >> 29) { /* some are out of the question */
-            known[i] = (struct adv_bound){1 + part, 0.1 * part, 0.2 * (1 - part), i};
+            known[i] = (struct adv_bound){1 + part, 1, 0.1 * part, 0.2 * (1 - part), i};
             bound_at[i] = priced;
             bounds[priced++] = known[i];
         }

@@ -274,10 +274,10 @@ static void ranking_puts_machines_without_a_plan_or_price_last(void **state)
 {
     (void)state;
     struct adv_platform platforms[] = {
-        {8, (double)NAN, (double)NAN, (double)NAN, 1, 1, false, 0, 0},
-        {8, 2, 100, 5, (double)NAN, 1, false, 0, 0},
-        {8, 3, 100, 4, 1, 1, false, 0, 0},
-        {4, 3, 100, 4, 2, 1, false, 0, 0},
+        {8, (double)NAN, (double)NAN, (double)NAN, (double)NAN, 1, 1, false, 0, 0},
+        {8, 2, 100, 3.2, 5, (double)NAN, 1, false, 0, 0},
+        {8, 3, 100, 3.1, 4, 1, 1, false, 0, 0},
+        {4, 3, 100, 3.3, 4, 2, 1, false, 0, 0},
     };
     int order[4];
     adv_platform_rank(ADV_OBJECTIVE_STEP_TIME, platforms, 4, order);
@@ -290,6 +290,9 @@ static void ranking_puts_machines_without_a_plan_or_price_last(void **state)
     assert_memory_equal(order, by_usd, sizeof order);
     assert_true(platforms[2].on_front && platforms[3].on_front);
     assert_false(platforms[0].on_front || platforms[1].on_front);
+    const int by_high[] = {2, 1, 3, 0};
+    adv_platform_rank(ADV_OBJECTIVE_STEP_TIME_HIGH, platforms, 4, order);
+    assert_memory_equal(order, by_high, sizeof order);
 }
 
 int main(void)

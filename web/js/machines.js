@@ -26,7 +26,11 @@ const totalDays = (numbers) => numbers.training?.days ?? numbers.days_for_tokens
 const totalUsd = (numbers) => numbers.training?.usd ?? numbers.usd_for_tokens;
 
 // The rule that the machines are sorted by; their batches, and so the work of their steps, may differ.
-const RULES = { hbm: 'least memory per device first', usd_per_token: 'fewest dollars per token first' };
+const RULES = {
+  hbm: 'least memory per device first',
+  usd_per_token: 'fewest dollars per token first',
+  step_time_high: 'the earliest slow end of the 90 % interval first',
+};
 
 export function machinesRule(objective, budget) {
   const rule = RULES[objective] ?? 'most tokens per second first';

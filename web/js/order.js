@@ -12,14 +12,16 @@ const memory = ({ estimate }) => estimate.hbm_bytes_per_device;
 // What plan numbers go by, and in which plans can be tied; text: how the value of a plan is told.
 const BY_TIME = { value: perToken, name: 'predicted time', text: ({ estimate }) => seconds(estimate.step_time_s) };
 const BY_MEMORY = { value: memory, name: 'memory', text: ({ estimate }) => gib(estimate.hbm_bytes_per_device) };
-const ruleOf = (search) => (search?.objective === 'hbm' ? BY_MEMORY : BY_TIME);
+const BY_SLOW_END = { value: slowEnd, name: 'slow end', text: ({ estimate }) => seconds(estimate.step_time_high_s) };
+const ruleOf = (search) => ({ hbm: BY_MEMORY, step_time_high: BY_SLOW_END })[search?.objective] ?? BY_TIME;
+const ADVISED_BY = new Map([
+  [BY_TIME, 'the predicted time of a token'],
+  [BY_SLOW_END, 'the slow end of the 90 % interval, as was asked for'],
+  [BY_MEMORY, 'the memory of a device, which was asked to be least'],
+]);
 
-// The same in a sentence, up to what a tie is.
-export function advisedBy(search) {
-  return ruleOf(search) === BY_MEMORY
-    ? 'by the memory of a device, which was asked to be least; plans within '
-    : 'by the predicted time of a token; plans within ';
-}
+// The same in a sentence.
+export const advisedBy = (search) => ADVISED_BY.get(ruleOf(search));
 
 // value(plan): the smaller the better; end: which come first, in words.
 export const ORDERS = [
@@ -32,7 +34,7 @@ export const ORDERS = [
 
 // The rule to begin with: what was asked for.
 export function firstOrder(objective) {
-  return { hbm: 'hbm', usd_per_token: 'time' }[objective] ?? 'time';
+  return { hbm: 'hbm', step_time_high: 'slow' }[objective] ?? 'time';
 }
 
 export function ordered(plans, id) {
@@ -97,10 +99,11 @@ function whyAdvised(advised, plans, search) {
 // How it stands to the advised plan by the rule of the numbers, and whether it is the one that one can count on.
 function tailOf(plan, advised, search) {
   const isTied = plan.tie_group && plan.tie_group === advised.tie_group;
-  if (ruleOf(search) === BY_MEMORY) {
-    const more = signedPercent(memory(plan) / memory(advised) - 1);
-    if (isTied) return `; memory ${more}, a tie`;
-    return perToken(plan) < perToken(advised) ? `; but its memory is ${more}` : '';
+  const { value, name } = ruleOf(search);
+  if (value !== perToken) {
+    const more = signedPercent(value(plan) / value(advised) - 1);
+    if (isTied) return `; ${name} ${more}, a tie`;
+    return perToken(plan) < perToken(advised) ? `; but its ${name} is ${more}` : '';
   }
   if (isTied) return '; a tie';
   return slowEnd(plan) < slowEnd(advised)

@@ -93,9 +93,9 @@ function orderBar({ search, chosen, prefix, onOrder }) {
     h(
       'p',
       { class: 'soft' },
-      `Plan numbers are the advised order: ${advisedBy(search)}${percent(search?.tie_frac)} are a `,
+      `Plan numbers are the advised order: by ${advisedBy(search)}; plans within ${percent(search?.tie_frac)} of the best are a `,
       term('tie', 'tie'),
-      ', of which the simpler comes first.',
+      ', of which the surer, then the simpler comes first.',
     ),
   );
 }

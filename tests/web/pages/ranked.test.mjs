@@ -40,7 +40,7 @@ test('each plan says in one clause why it stands there, and a tie says so', asyn
   );
   assert.match(await text(page, '#ranked tbody tr:nth-child(2) .clause'), /^\+7\.0 % a token against plan 1: .*a tie/);
   assert.doesNotMatch(await text(page, '#ranked tbody tr:nth-child(3) .clause'), /tie/);
-  await page.getByText('plans within 0.5 % are a tie').waitFor();
+  await page.getByText('plans within 0.5 % of the best are a tie').waitFor();
 });
 
 test('each plan shows its interval on one scale, and a confidence that is not the usual one', async () => {

@@ -18,7 +18,7 @@ import {
 } from '../../../web/js/format.js';
 import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
 import { batchText, jobSize, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
-import { ORDERS, advisedBy, clauseOf, complexity, marksOf, ordered } from '../../../web/js/order.js';
+import { ORDERS, advisedBy, clauseOf, complexity, firstOrder, marksOf, ordered } from '../../../web/js/order.js';
 import { parseRoute } from '../../../web/js/router.js';
 import { changeToMine } from '../../../web/js/ranked_table.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
@@ -305,6 +305,10 @@ test('what plans are told to be ordered by is what they are ordered by', () => {
   const behind = { ...plan(4, 21, 9), tie_group: 2 };
   behind.estimate.step_time_high_s = 20.4;
   assert.match(clauseOf(behind, [plans[0], behind], time), /^\+5\.0 % a token against plan 1; but surer: at most 20\.40 s against 20\.50 s$/);
+  const slow = { objective: 'step_time_high', tie_frac: 0.02 };
+  assert.match(advisedBy(slow), /slow end/);
+  assert.match(clauseOf({ ...plans[2], tie_group: 2 }, plans, slow), /; but its slow end is -46\.3 %$/);
+  assert.equal(firstOrder('step_time_high'), 'slow');
   assert.equal(ORDERS.find(({ id }) => id === 'certain').end, 'most first');
   assert.deepEqual(ordered(plans, 'certain').map(({ rank }) => rank), [2, 3, 1]);
 });

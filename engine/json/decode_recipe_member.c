@@ -1,6 +1,7 @@
 /* decode_recipe_member.c: what a recipe says, put where a request says it. */
 #include <string.h>
 
+#include "engine/json/decode_baseline.h"
 #include "engine/json/decode_cluster.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_recipe.h"
@@ -106,21 +107,6 @@ static void merge_batch(const struct merge *merge, const json_t *config, json_t 
     (void)json_object_set_new(workload, "global_batch_sequences", json_real(sequences));
 }
 
-/* The recipe's number formats: the plans are compared with it in the same ones. */
-static void merge_formats(const json_t *config, json_t *workload)
-{
-    static const char *const keys[][2] = {{"quantization", "quantization"},
-                                          {"opt_type", "optimizer"},
-                                          {"weight_dtype", "weight_dtype"},
-                                          {"mu_dtype", "mu_dtype"},
-                                          {"grad_dtype", "grad_dtype"}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const char *value = string_of(config, keys[i][0]);
-        if (value && !json_object_get(workload, keys[i][1]))
-            (void)json_object_set_new(workload, keys[i][1], json_string(value));
-    }
-}
-
 static void merge_workload(const struct merge *merge, const json_t *config)
 {
     json_t *given = json_object_get(merge->root, "workload");
@@ -131,7 +117,7 @@ static void merge_workload(const struct merge *merge, const json_t *config)
     if (length && !json_object_get(workload, "seq_len"))
         (void)json_object_set(workload, "seq_len", (json_t *)(uintptr_t)length);
     merge_batch(merge, config, workload, defaults);
-    merge_formats(config, workload);
+    adv_baseline_formats(config, json_object_get(merge->root, "pins"), workload);
     (void)json_object_set(merge->root, "workload", workload);
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/base/text.h"
 #include "engine/cost/fit.h"
+#include "engine/json/decode_baseline.h"
 #include "engine/json/decode_cluster.h"
 #include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_members.h"
@@ -520,6 +521,7 @@ static void decode_baseline(const struct decoder *d, const json_t *pins, struct 
     int before = errors_of(d->err);
     (void)adv_json_known_members(baseline, "/baseline", ADV_JSON_NAMES("config", "xla_flags"), d->err);
     ADV_JSON_OWN json_t *config = adv_decode_typed_config(d->catalog, json_object_get(baseline, "config"));
+    adv_baseline_complete(config, request);
     bool has_config =
         read_config(d, config, "/baseline/config", &request->baseline, &request->baseline_config);
     if (d->has_job) check_baseline_model(d, pins, config);
@@ -533,6 +535,7 @@ static void decode_baseline(const struct decoder *d, const json_t *pins, struct 
         if (d->warnings) adv_err_merge(d->warnings, &notes, "/baseline");
     }
     request->has_baseline = errors_of(d->err) == before;
+    if (request->has_baseline && d->has_job && d->warnings) adv_baseline_warn(request, d->warnings);
 }
 
 adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root,
@@ -568,7 +571,8 @@ adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json
         request->shapes_count = adv_catalog_shapes(catalog, request->cluster.chip.name, &request->shapes);
     ADV_JSON_OWN json_t *keys = NULL;
     decode_search(root, request, err);
-    decode_workload(root, pins, request, &keys, err);
+    ADV_JSON_OWN json_t *merged = adv_baseline_merge(root);
+    decode_workload(merged, pins, request, &keys, err);
     if (!pins) pins = json_object();
     if (d.has_job) pin_what_the_release_lacks(&d, keys, pins, request);
     decode_base(&d, pins, keys, request);

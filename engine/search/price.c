@@ -118,14 +118,15 @@ static void show(struct adv_pricer *pricer, const struct adv_plan *plan, const s
 
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *unfinished, struct adv_estimate *estimate)
 {
+    if (adv_choices_are_finished(unfinished)) return adv_price_as_it_is(pricer, unfinished, estimate);
+    struct adv_plan plan = *unfinished;
+    adv_choices_finish(&plan);
+    return adv_price_as_it_is(pricer, &plan, estimate);
+}
+
+bool adv_price_as_it_is(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate)
+{
     if (!may_price(pricer)) return false;
-    struct adv_plan room;
-    const struct adv_plan *plan = unfinished;
-    if (!adv_choices_are_finished(unfinished)) {
-        room = *unfinished;
-        adv_choices_finish(&room);
-        plan = &room;
-    }
     struct adv_estimate_input input = {&pricer->request->model, &pricer->request->cluster, pricer->constants,
                                        plan, ADV_FLOPS_CAUSAL_HALF};
     const bool known =

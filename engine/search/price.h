@@ -46,6 +46,10 @@ struct adv_pricer {
  * then not to be read. */
 bool adv_price(struct adv_pricer *pricer, const struct adv_plan *plan, struct adv_estimate *estimate);
 
+/* The same with the flags that the plan has. */
+bool adv_price_as_it_is(struct adv_pricer *pricer, const struct adv_plan *plan,
+                        struct adv_estimate *estimate);
+
 /* Whether the plan's kernels find the VMEM that their tiles need; true without a ledger. Some dozen
  * evaluations' work, not counted. */
 bool adv_price_compiles(const struct adv_pricer *pricer, const struct adv_plan *plan);

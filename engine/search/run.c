@@ -129,10 +129,24 @@ static adv_code check_objective(const struct adv_advise_request *request, adv_er
                        request->cluster.chip.name);
 }
 
+/* What the workload asks for holds for what is made of the baseline, too. */
+static struct adv_plan of_asked_work(const struct adv_advise_request *request)
+{
+    const struct adv_plan_family *asked = &request->workload.base.family;
+    struct adv_plan plan = request->baseline;
+    plan.family.seq_len = request->workload.seq_len;
+    plan.family.weight_dtype = asked->weight_dtype;
+    plan.family.mu_dtype = asked->mu_dtype;
+    plan.family.grad_dtype = asked->grad_dtype;
+    plan.family.optimizer = asked->optimizer;
+    if (!request->workload.any_quantization) plan.family.quantization = asked->quantization;
+    return plan;
+}
+
 /* The baseline's own mesh and batch with tuned tiles and its best placements: what changes fewest keys. */
 static bool improve_in_place(struct adv_search_run *run, struct adv_candidate *candidate)
 {
-    candidate->plan = run->request->baseline;
+    candidate->plan = of_asked_work(run->request);
     if (!run->request->tiles_pinned) adv_tile_memo_apply(run->space.tiles, &candidate->plan);
     if (adv_remat_solve(&run->open, &run->pricer, (double)INFINITY, &candidate->plan, &candidate->estimate) !=
         ADV_REMAT_SOLVED)
@@ -144,6 +158,7 @@ static adv_code stay_within(struct adv_search_run *run, adv_err *err)
 {
     const struct adv_advise_request *request = run->request;
     if (!is_within(run)) return ADV_OK;
+    const struct adv_plan baseline = of_asked_work(request);
     run->pricer.spent = false; /* its share of the budget is left */
     run->pricer.ledger = run->ledger;
     struct adv_candidate *donors = adv_arena_array(run->arena, ADV_WITHIN_DONORS, sizeof *donors);
@@ -152,12 +167,12 @@ static adv_code stay_within(struct adv_search_run *run, adv_err *err)
     int count = affordable && improve_in_place(run, &donors[0]) ? 1 : 0;
     for (int i = 0; i < run->kept_count && count < ADV_WITHIN_DONORS; i++) donors[count++] = run->kept[i];
     bool complete = true;
-    run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena,
-                                        run->kept, ADV_RANK_KEPT, &complete);
-    if (run->kept_count == 0 && !adv_price_compiles(&run->pricer, &request->baseline)) {
+    run->kept_count = adv_search_within(&run->pricer, &baseline, donors, count, run->arena, run->kept,
+                                        ADV_RANK_KEPT, &complete);
+    if (run->kept_count == 0 && !adv_price_compiles(&run->pricer, &baseline)) {
         run->pricer.ledger = NULL; /* nothing near it compiles either: the answer warns */
-        run->kept_count = adv_search_within(&run->pricer, &request->baseline, donors, count, run->arena,
-                                            run->kept, ADV_RANK_KEPT, &complete);
+        run->kept_count = adv_search_within(&run->pricer, &baseline, donors, count, run->arena, run->kept,
+                                            ADV_RANK_KEPT, &complete);
     }
     run->complete = complete; /* of the plans within the limit, however far the search for donors got */
     run->space.left_out = 0;
@@ -224,6 +239,21 @@ static void offer_baseline(struct adv_search_run *run)
     }
 }
 
+/* Where the workload asks for more changes of the baseline than are allowed. */
+static bool say_changes(const struct adv_search_run *run, char *text, size_t text_bytes)
+{
+    if (!is_within(run)) return false;
+    const struct adv_plan start = of_asked_work(run->request);
+    const int least = adv_within_least_changes(&run->pricer, &start), most = run->request->max_changes;
+    if (least <= most) return false;
+    (void)snprintf(
+        text, text_bytes,
+        "the length, the formats and the optimizer of the workload change %d keys of the baseline, "
+        "search.max_changes allows %d: give the baseline those of the workload, or allow more",
+        least, most);
+    return true;
+}
+
 static void say_budget(const struct adv_search_run *run, char *text, size_t text_bytes)
 {
     char limit[64] = "";
@@ -282,6 +312,20 @@ static adv_code write_ranked(struct adv_search_run *run, adv_err *err)
     return ADV_OK;
 }
 
+static void say_why_empty(const struct adv_search_run *run, struct adv_search_result *result)
+{
+    char *text = result->empty_why;
+    if (run->space.families_count == 0) {
+        adv_space_explain_empty(&run->space, run->arena, text, sizeof result->empty_why);
+        return;
+    }
+    if (result->found_count > 0 || say_changes(run, text, sizeof result->empty_why)) return;
+    if (!run->complete)
+        say_budget(run, text, sizeof result->empty_why);
+    else if (run->pricer.small.count == 0)
+        say_uncountable(run, text, sizeof result->empty_why);
+}
+
 static adv_code write_result(struct adv_search_run *run, adv_err *err)
 {
     struct adv_search_result *result = run->result;
@@ -299,12 +343,7 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
     result->illegal += run->space.illegal;
     result->memory_frac = run->pricer.memory_frac;
     result->exhaustive = run->complete && result->left_out == 0;
-    if (run->space.families_count == 0)
-        adv_space_explain_empty(&run->space, run->arena, result->empty_why, sizeof result->empty_why);
-    else if (result->found_count == 0 && !run->complete)
-        say_budget(run, result->empty_why, sizeof result->empty_why);
-    else if (result->found_count == 0 && run->pricer.small.count == 0)
-        say_uncountable(run, result->empty_why, sizeof result->empty_why);
+    say_why_empty(run, result);
     return ADV_OK;
 }
 

@@ -3,6 +3,8 @@
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/flags.h"
 #include "engine/rank/rank.h"
+#include "engine/search/run.h"
+#include "engine/search/space_choices.h"
 
 enum { KEYS_MAX = 160, COUNT_BYTES = 512 * 1024 };
 
@@ -25,17 +27,19 @@ static int count_keys(const struct adv_pricer *pricer, const struct adv_plan *ba
                : KEYS_MAX;
 }
 
-/* The best plans so far, by metric. */
+/* The best plans so far, by the objective. */
 struct best {
     struct adv_pricer *pricer;
-    const struct adv_plan *baseline;
+    const struct adv_plan *baseline; /* changes are counted from it */
+    const struct adv_plan *start;    /* the same, of the work that is asked for */
+    int start_keys;                  /* between the two */
     struct adv_candidate *items;
     int count, capacity;
 };
 
-static double metric_of(const struct adv_estimate *estimate)
+static bool is_better(const struct best *best, const struct adv_estimate *a, const struct adv_estimate *b)
 {
-    return adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, estimate);
+    return adv_run_comes_before(best->pricer->request->objective, a, b);
 }
 
 /* Equal in all that is predicted, on the same mesh: once is enough. */
@@ -54,29 +58,39 @@ static bool is_known(const struct best *best, const struct adv_plan *plan,
 
 static void insert(struct best *best, const struct adv_plan *plan, const struct adv_estimate *estimate)
 {
-    double metric = metric_of(estimate);
     int at = best->count;
-    while (at > 0 && metric_of(&best->items[at - 1].estimate) > metric) at--;
+    while (at > 0 && is_better(best, estimate, &best->items[at - 1].estimate)) at--;
     struct adv_candidate *place =
         adv_list_open(best->items, sizeof *best->items, &best->count, best->capacity, at);
     if (place) *place = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
 }
 
 /* Prices a legal plan; keeps it when it fits, is good enough and does not change too many keys after all. */
-static void offer(void *context, const struct adv_plan *plan)
+static void offer_one(struct best *best, const struct adv_plan *plan)
 {
-    struct best *best = context;
     const struct adv_advise_request *request = best->pricer->request;
     struct adv_estimate estimate;
-    if (!adv_price(best->pricer, plan, &estimate) || !adv_rank_fits(&estimate, best->pricer->memory_frac))
+    if (!adv_price_as_it_is(best->pricer, plan, &estimate) ||
+        !adv_rank_fits(&estimate, best->pricer->memory_frac))
         return;
     adv_estimate_again_interval(best->pricer->scratch, &estimate);
     bool full = best->count == best->capacity;
-    if (full && metric_of(&estimate) >= metric_of(&best->items[best->count - 1].estimate)) return;
+    if (full && !is_better(best, &estimate, &best->items[best->count - 1].estimate)) return;
     if (is_known(best, plan, &estimate)) return;
     if (count_keys(best->pricer, best->baseline, plan) <= request->max_changes &&
         adv_price_compiles(best->pricer, plan))
         insert(best, plan, &estimate);
+}
+
+/* The flag that would go with what a plan has on the host is a change like any other. */
+static void offer(void *context, const struct adv_plan *plan)
+{
+    struct best *best = context;
+    offer_one(best, plan);
+    if (adv_choices_are_finished(plan)) return;
+    struct adv_plan finished = *plan;
+    adv_choices_finish(&finished);
+    offer_one(best, &finished);
 }
 
 /* All subsets of the groups of keys in which the donor differs. */
@@ -85,13 +99,13 @@ static void lend(struct best *best, const struct adv_plan *donor)
     const struct adv_advise_request *request = best->pricer->request;
     int keys[ADV_GROUPS];
     for (int group = 0; group < ADV_GROUPS; group++) {
-        struct adv_plan changed = *best->baseline;
+        struct adv_plan changed = *best->start;
         adv_change_group_apply(group, donor, &changed);
-        keys[group] = count_keys(best->pricer, best->baseline, &changed);
+        keys[group] = count_keys(best->pricer, best->start, &changed);
     }
     for (unsigned subset = 0; subset < 1u << ADV_GROUPS; subset++) {
-        struct adv_plan changed = *best->baseline;
-        int total = 0;
+        struct adv_plan changed = *best->start;
+        int total = best->start_keys;
         bool idle = false; /* a group that changes nothing only repeats a smaller subset */
         for (int group = 0; group < ADV_GROUPS; group++) {
             if (!(subset & 1u << group)) continue;
@@ -121,15 +135,30 @@ static void go_on(struct best *best, int asked, struct adv_arena *arena)
     }
 }
 
-int adv_search_within(struct adv_pricer *pricer, const struct adv_plan *baseline,
+int adv_within_least_changes(const struct adv_pricer *pricer, const struct adv_plan *start)
+{
+    const struct adv_plan *baseline = &pricer->request->baseline;
+    return memcmp(baseline, start, sizeof *start) == 0 ? 0 : count_keys(pricer, baseline, start);
+}
+
+int adv_search_within(struct adv_pricer *pricer, const struct adv_plan *start,
                       const struct adv_candidate *donors, int donors_count, struct adv_arena *arena,
                       struct adv_candidate *items, int capacity, bool *complete)
 {
-    struct best best = {pricer, baseline, items, 0, capacity < ADV_WITHIN_KEPT ? capacity : ADV_WITHIN_KEPT};
-    int asked = pricer->request->max_changes;
+    const struct adv_plan *baseline = &pricer->request->baseline;
+    const int asked = pricer->request->max_changes, start_keys = adv_within_least_changes(pricer, start);
+    struct best best = {.pricer = pricer,
+                        .baseline = baseline,
+                        .start = start,
+                        .start_keys = start_keys,
+                        .items = items,
+                        .capacity = capacity < ADV_WITHIN_KEPT ? capacity : ADV_WITHIN_KEPT};
+    *complete = true;
+    if (start_keys > asked) return 0;
     for (int i = 0; i < donors_count && i < ADV_WITHIN_DONORS; i++) lend(&best, &donors[i].plan);
-    int shown = adv_single_keys_visit(pricer, baseline, asked, arena, offer, &best);
-    if (shown < asked) go_on(&best, asked, arena);
-    *complete = shown >= asked && !pricer->spent;
+    const int left = asked - start_keys;
+    const int shown = adv_single_keys_visit(pricer, start, left, arena, offer, &best);
+    if (shown < left) go_on(&best, asked, arena);
+    *complete = shown >= left && !pricer->spent;
     return best.count;
 }

@@ -13,12 +13,17 @@
 
 enum { ADV_WITHIN_DONORS = 24, ADV_WITHIN_KEPT = 128 };
 
-/* Fills `best` (room for `capacity`; at most ADV_WITHIN_KEPT), by metric, without repeats; returns
- * the count. The baseline itself is among them when it fits. True in *complete: no plan within the limit on
- * single keys is better; false when the space is too large for that, or the budget ran out. */
-int adv_search_within(struct adv_pricer *pricer, const struct adv_plan *baseline,
+/* Fills `best` (room for `capacity`; at most ADV_WITHIN_KEPT), by the objective, without repeats; returns
+ * the count. `start` is the request's baseline with the length, the formats and the optimizer that the
+ * workload asks for: keys in which the two differ are changes as well, and more than are allowed leave
+ * nothing. It is itself among them when it fits. True in *complete: no plan within the limit on single keys
+ * is better; false when the space is too large for that, or the budget ran out. */
+int adv_search_within(struct adv_pricer *pricer, const struct adv_plan *start,
                       const struct adv_candidate *donors, int donors_count, struct adv_arena *arena,
                       struct adv_candidate *best, int capacity, bool *complete);
+
+/* Keys of the request's baseline that the workload itself changes: between it and `start`. */
+int adv_within_least_changes(const struct adv_pricer *pricer, const struct adv_plan *start);
 
 /* ---- Every plan that changes at most so many single keys of a baseline.
  *

@@ -245,6 +245,73 @@ static void a_baseline_of_another_optimizer_and_format_is_not_ranked(void **stat
     json_decref(request);
 }
 
+static json_t *request_beside(const char *workload, const char *config)
+{
+    char text[1024];
+    (void)snprintf(
+        text, sizeof text,
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x2x4\"},"
+        "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":64%s},\"baseline\":{\"config\":{"
+        "\"ici_fsdp_parallelism\":16,\"remat_policy\":\"full\"%s}}}",
+        workload, config);
+    json_t *request = json_loads(text, 0, NULL);
+    assert_non_null(request);
+    return request;
+}
+
+/* A baseline that leaves length, batch and formats out has the workload's, and says the formats that the
+ * workload leaves out. One that says others is told so, and what is ranked within a limit is of the workload
+ * all the same: what the workload changes counts, and more of it than is allowed leaves nothing and the
+ * reason. */
+static void plans_within_a_limit_are_of_the_workload(void **state)
+{
+    static const struct {
+        const char *config, *workload; /* after the mesh, and after length and batch */
+        int max_changes, ranked;       /* least number */
+        const char *warning, *dtype;
+    } cases[] = {
+        {"", "", 2, 1, NULL, NULL},
+        {",\"weight_dtype\":\"bfloat16\"", "", 2, 1, NULL, "bfloat16"},
+        {",\"weight_dtype\":\"bfloat16\"", "", -1, 1, NULL, "bfloat16"},
+        {",\"max_target_length\":2048", "", 2, 1, "baseline-other-work", NULL},
+        {",\"max_target_length\":2048", "", 0, 0, "baseline-other-work", NULL},
+        {",\"per_device_batch_size\":2", "", 1, 1, "baseline-other-work", NULL},
+        {",\"weight_dtype\":\"bfloat16\"", ",\"weight_dtype\":\"float32\"", 3, 1, "baseline-other-format",
+         NULL},
+        {",\"opt_type\":\"sgd\",\"weight_dtype\":\"bfloat16\"",
+         ",\"weight_dtype\":\"float32\",\"optimizer\":\"adamw\"", 1, 0, "baseline-other-format", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *request = request_beside(cases[i].workload, cases[i].config);
+        if (cases[i].max_changes >= 0)
+            json_object_set_new(request, "search", json_pack("{s:i}", "max_changes", cases[i].max_changes));
+        json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
+        const json_t *ranked = json_object_get(answer, "ranked");
+        const json_t *warning = json_array_get(json_object_get(answer, "warnings"), 0);
+        const char *code = json_string_value(json_object_get(warning, "code"));
+        assert_int_equal(code != NULL, cases[i].warning != NULL);
+        if (code) assert_string_equal(code, cases[i].warning);
+        assert_int_equal(json_array_size(ranked) > 0, cases[i].ranked);
+        if (!cases[i].ranked)
+            assert_non_null(
+                strstr(json_string_value(json_object_get(json_object_get(answer, "search"), "empty_why")),
+                       "max_changes"));
+        for (size_t k = 0; k < json_array_size(ranked); k++) {
+            const json_t *plan = json_array_get(ranked, k), *config = json_object_get(plan, "config");
+            const char *dtype = json_string_value(json_object_get(config, "weight_dtype"));
+            assert_int_equal(json_integer_value(json_object_get(config, "max_target_length")), 4096);
+            assert_int_equal(dtype != NULL, cases[i].dtype != NULL);
+            if (dtype) assert_string_equal(dtype, cases[i].dtype);
+            if (cases[i].max_changes >= 0)
+                assert_true(json_array_size(json_object_get(plan, "changes_from_baseline")) <=
+                            (size_t)cases[i].max_changes);
+        }
+        json_decref(answer);
+        json_decref(request);
+    }
+}
+
 /* Where fsdp is held, what is left of the slice may be fsdp_transpose's. */
 static void a_pinned_fsdp_leaves_the_rest_to_fsdp_transpose(void **state)
 {
@@ -341,6 +408,7 @@ int main(void)
         cmocka_unit_test(no_change_is_advised_that_does_not_compile),
         cmocka_unit_test(a_baseline_with_other_expert_kernels_is_priced_as_alone),
         cmocka_unit_test(a_baseline_of_another_optimizer_and_format_is_not_ranked),
+        cmocka_unit_test(plans_within_a_limit_are_of_the_workload),
         cmocka_unit_test(a_pinned_fsdp_leaves_the_rest_to_fsdp_transpose),
         cmocka_unit_test(plans_that_predict_the_same_are_counted_once),
     };

@@ -6,9 +6,9 @@
 #include "engine/maxtext/names.h"
 
 /* The key, and the member of the workload. */
-static const char *const formats[][2] = {{"weight_dtype", "weight_dtype"},
-                                         {"grad_dtype", "grad_dtype"},
-                                         {"mu_dtype", "mu_dtype"},
+static const char *const formats[][2] = {{ADV_NAME_WEIGHT_DTYPE, ADV_NAME_WEIGHT_DTYPE},
+                                         {ADV_NAME_GRAD_DTYPE, ADV_NAME_GRAD_DTYPE},
+                                         {ADV_NAME_MU_DTYPE, ADV_NAME_MU_DTYPE},
                                          {ADV_NAME_OPT_TYPE, "optimizer"},
                                          {"quantization", "quantization"}};
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -88,13 +88,13 @@ void adv_baseline_warn(const struct adv_advise_request *request, adv_err *warnin
     const double global = global_sequences(workload);
     const double asked = (global > 0 ? global : workload->per_device_batch_size * request->cluster.devices) *
                          (double)workload->seq_len;
-    const double its =
-        adv_plan_global_batch(baseline, &request->cluster) * (double)baseline->family.seq_len;
+    const double its = adv_plan_global_batch(baseline, &request->cluster) * (double)baseline->family.seq_len;
     if (its < asked * (1 - 1e-9) || its > asked * (1 + 1e-9))
         ADV_WARN(warnings, "baseline-other-work", "/baseline/config",
                  "give both the same " ADV_NAME_MAX_TARGET_LENGTH " and batch",
                  "a step of the baseline has %.10g tokens in sequences of %lld, the workload's %.10g in "
                  "sequences of %lld: what is gained on it is the time of a token",
                  its, (long long)baseline->family.seq_len, asked, (long long)workload->seq_len);
-    for (int i = 0; i < FORMATS - workload->any_quantization; i++) warn_of_key(request, formats[i][0], warnings);
+    for (int i = 0; i < FORMATS - workload->any_quantization; i++)
+        warn_of_key(request, formats[i][0], warnings);
 }

@@ -1,6 +1,6 @@
 /* What a search is asked to make least is the least in its answer: whatever another objective finds is no
- * better by more than a tie, also within a limit on changed keys; and behind the ties of the best, plans are in
- * the order of what was asked for.
+ * better by more than a tie, also within a limit on changed keys; and behind the ties of the best, plans are
+ * in the order of what was asked for.
  */
 #include "tests/unit/answer_fixture.h"
 
@@ -42,7 +42,8 @@ static json_t *answer_by(int job, int objective, int max_changes)
 static double of_rank(const json_t *answer, size_t i, int objective)
 {
     const json_t *plan = json_array_get(json_object_get(answer, "ranked"), i);
-    return json_number_value(json_object_get(json_object_get(plan, "estimate"), objectives[objective].member));
+    return json_number_value(
+        json_object_get(json_object_get(plan, "estimate"), objectives[objective].member));
 }
 
 static json_int_t group_of(const json_t *answer, size_t i)
@@ -85,7 +86,8 @@ static void each_objective_finds_its_own_best(void **state)
                         fail_msg("job %d within %d: %s finds %.6g, %s finds %.6g", job, max_changes,
                                  objectives[o].name, least(answers[o], o), objectives[other].name,
                                  least(answers[other], o));
-                    apart += of_rank(answers[other], 0, o) > of_rank(answers[o], 0, o) * (1 + ADV_RANK_TIE_FRAC);
+                    apart +=
+                        of_rank(answers[other], 0, o) > of_rank(answers[o], 0, o) * (1 + ADV_RANK_TIE_FRAC);
                 }
             }
             for (int o = 0; o < OBJECTIVES; o++) json_decref(answers[o]);

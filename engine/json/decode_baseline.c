@@ -73,7 +73,9 @@ static void warn_of_key(const struct adv_advise_request *request, const char *na
     const double its = adv_key_says(key, &request->baseline);
     const double asked = adv_key_says(key, &request->workload.base);
     char its_text[ADV_LIMIT_NAME], asked_text[ADV_LIMIT_NAME];
-    if (its == asked || !adv_key_text(key, its, its_text, sizeof its_text) ||
+    const bool follows = strcmp(name, ADV_NAME_MU_DTYPE) == 0 &&
+                         request->baseline.family.weight_dtype != request->workload.base.family.weight_dtype;
+    if (its == asked || follows || !adv_key_text(key, its, its_text, sizeof its_text) ||
         !adv_key_text(key, asked, asked_text, sizeof asked_text))
         return;
     ADV_WARN(warnings, "baseline-other-format", ADV_AT("/baseline/config", name),

@@ -268,18 +268,20 @@ static void plans_within_a_limit_are_of_the_workload(void **state)
     static const struct {
         const char *config, *workload; /* after the mesh, and after length and batch */
         int max_changes, ranked;       /* least number */
-        const char *warning, *dtype;
+        const char *warning;           /* the first of so many */
+        size_t warnings;
+        const char *dtype;
     } cases[] = {
-        {"", "", 2, 1, NULL, NULL},
-        {",\"weight_dtype\":\"bfloat16\"", "", 2, 1, NULL, "bfloat16"},
-        {",\"weight_dtype\":\"bfloat16\"", "", -1, 1, NULL, "bfloat16"},
-        {",\"max_target_length\":2048", "", 2, 1, "baseline-other-work", NULL},
-        {",\"max_target_length\":2048", "", 0, 0, "baseline-other-work", NULL},
-        {",\"per_device_batch_size\":2", "", 1, 1, "baseline-other-work", NULL},
-        {",\"weight_dtype\":\"bfloat16\"", ",\"weight_dtype\":\"float32\"", 3, 1, "baseline-other-format",
+        {"", "", 2, 1, NULL, 0, NULL},
+        {",\"weight_dtype\":\"bfloat16\"", "", 2, 1, NULL, 0, "bfloat16"},
+        {",\"weight_dtype\":\"bfloat16\"", "", -1, 1, NULL, 0, "bfloat16"},
+        {",\"max_target_length\":2048", "", 2, 1, "baseline-other-work", 1, NULL},
+        {",\"max_target_length\":2048", "", 0, 0, "baseline-other-work", 1, NULL},
+        {",\"per_device_batch_size\":2", "", 1, 1, "baseline-other-work", 1, NULL},
+        {",\"weight_dtype\":\"bfloat16\"", ",\"weight_dtype\":\"float32\"", 3, 1, "baseline-other-format", 1,
          NULL},
         {",\"opt_type\":\"sgd\",\"weight_dtype\":\"bfloat16\"",
-         ",\"weight_dtype\":\"float32\",\"optimizer\":\"adamw\"", 1, 0, "baseline-other-format", NULL},
+         ",\"weight_dtype\":\"float32\",\"optimizer\":\"adamw\"", 1, 0, "baseline-other-format", 2, NULL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -292,6 +294,7 @@ static void plans_within_a_limit_are_of_the_workload(void **state)
         const char *code = json_string_value(json_object_get(warning, "code"));
         assert_int_equal(code != NULL, cases[i].warning != NULL);
         if (code) assert_string_equal(code, cases[i].warning);
+        assert_int_equal(json_array_size(json_object_get(answer, "warnings")), cases[i].warnings);
         assert_int_equal(json_array_size(ranked) > 0, cases[i].ranked);
         if (!cases[i].ranked)
             assert_non_null(

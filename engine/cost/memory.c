@@ -124,6 +124,18 @@ static const char *const backward_names[BACKWARD_PARTS] = {"saved_activations",
                                                            "turned_activations",
                                                            "early_recomputation"};
 
+/* The gradient of the hidden states behind the loop over tiles, where it is that of all devices; the tile's
+ * logits have gone by then. XLA gathers it in bf16, or adds it up in float32, which takes both: two to six
+ * bytes (llama3.3-70b and llama3-8b compiled with two and four context shards). */
+static double whole_hidden_gradient(const struct adv_cost *cost)
+{
+    const struct adv_plan *plan = cost->plan;
+    if (!adv_plan_tiles_gather(plan, plan->num_vocab_tiling)) return 0.0;
+    const double sequences =
+        adv_plan_global_batch(plan, cost->cluster) / plan->family.gradient_accumulation_steps;
+    return 4.0 * sequences * (double)plan->family.seq_len * (double)cost->model->emb_dim;
+}
+
 /* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
 static void frame_loss(const struct adv_cost *cost, const struct adv_state *state, double *bytes)
 {
@@ -136,6 +148,10 @@ static void frame_loss(const struct adv_cost *cost, const struct adv_state *stat
     bytes[LOSS_LOGITS] = loss_logits(cost) * 2.0 * tokens * vocab / plan->num_vocab_tiling + mask_bytes(cost);
     bytes[LOSS_HEAD] = loss_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp;
     bytes[LOSS_HIDDEN] = k->loss_emb_tensors * 2.0 * tokens * emb;
+    const double whole = whole_hidden_gradient(cost);
+    if (whole <= bytes[LOSS_LOGITS]) return;
+    bytes[LOSS_HIDDEN] += whole;
+    bytes[LOSS_LOGITS] = 0.0;
 }
 
 static bool has_query_key_norms(const struct adv_model *model)
@@ -289,7 +305,7 @@ static void make_frame(const struct adv_cost *cost, const struct adv_model_param
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
     frame->peels = adv_memory_peels_loops(cost);
-    frame->unusual = is_unusual(cost);
+    frame->unusual = is_unusual(cost) || adv_plan_tiles_gather(plan, plan->num_vocab_tiling);
     frame->arguments = state->device_weights + state->device_moments;
     frame_loss(cost, state, frame->loss);
     frame_backward(cost, state, frame->backward);

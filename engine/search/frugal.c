@@ -158,6 +158,6 @@ void adv_frugal_plan(const struct adv_space *space, const struct adv_remat_space
     adv_remat_set_all(open, plan, ADV_PLACE_REMAT);
     if (open->input_may_offload) adv_remat_set_input(open, plan, ADV_PLACE_OFFLOAD);
     for (int t = 0; t < open->tilings_count; t++)
-        if (adv_remat_tiling_divides(plan, open->tilings[t])) plan->num_vocab_tiling = open->tilings[t];
+        if (adv_remat_may_tile(open, plan, open->tilings[t])) plan->num_vocab_tiling = open->tilings[t];
     plan->optimizer_host_offload = frugal->offloads_optimizer;
 }

@@ -313,7 +313,7 @@ static enum adv_remat_outcome solve_pinned(struct solve *solve)
     struct adv_estimate estimate;
     for (int t = 0; t < solve->space->tilings_count; t++) {
         plan->num_vocab_tiling = solve->space->tilings[t];
-        if (!adv_remat_tiling_divides(plan, solve->space->tilings[t])) continue;
+        if (!adv_remat_may_tile(solve->space, plan, solve->space->tilings[t])) continue;
         if (!adv_price(solve->pricer, plan, &estimate)) continue;
         const struct adv_places at = adv_places_of(plan);
         keep_best(solve, &at, &estimate);
@@ -344,7 +344,7 @@ static int finest_tiling(const struct solve *solve)
     const struct adv_remat_space *space = solve->space;
     int finest = 1;
     for (int t = 0; t < space->tilings_count; t++)
-        if (adv_remat_tiling_divides(&solve->family, space->tilings[t])) finest = space->tilings[t];
+        if (adv_remat_may_tile(solve->space, &solve->family, space->tilings[t])) finest = space->tilings[t];
     return finest;
 }
 
@@ -489,7 +489,7 @@ static bool solve_input(struct solve *solve, enum adv_placement input)
     struct tried tried = {{-1, -1}, {-1, -1}};
     solve->amounts = is_other(solve, input) ? &solve->other : &solve->usual;
     for (int t = 0; t < space->tilings_count; t++)
-        if (adv_remat_tiling_divides(&solve->family, space->tilings[t]) &&
+        if (adv_remat_may_tile(solve->space, &solve->family, space->tilings[t]) &&
             !solve_tiling(solve, input, space->tilings[t], &tried))
             return false;
     return true;

@@ -204,9 +204,11 @@ void adv_remat_relax(const struct adv_remat_space *space, struct adv_plan *plan)
     plan->num_vocab_tiling = space->tilings[0];
 }
 
-bool adv_remat_tiling_divides(const struct adv_plan *plan, int tiling)
+bool adv_remat_may_tile(const struct adv_remat_space *space, const struct adv_plan *plan, int tiling)
 {
-    return tiling == 1 || fmod(adv_plan_tokens(plan), tiling) == 0.0;
+    if (tiling == 1) return true;
+    return fmod(adv_plan_tokens(plan), tiling) == 0.0 &&
+           (space->tilings_count == 1 || !adv_plan_tiles_gather(plan, tiling));
 }
 
 static void swap_units(struct adv_remat_space *space, double *worth, int a, int b)
@@ -277,7 +279,7 @@ static bool try_smallest(const struct adv_remat_space *space, struct adv_pricer 
     for (int t = 0; t < space->tilings_count; t++) {
         struct adv_estimate priced;
         trial.num_vocab_tiling = space->tilings[t];
-        if (!adv_remat_tiling_divides(&trial, trial.num_vocab_tiling) ||
+        if (!adv_remat_may_tile(space, &trial, trial.num_vocab_tiling) ||
             !adv_price(pricer, &trial, &priced) || (found && !is_smaller(&priced, estimate)))
             continue;
         found = true;

@@ -76,8 +76,9 @@ enum { ADV_REMAT_INPUTS = 3 };
 int adv_remat_inputs(const struct adv_remat_space *space, const struct adv_plan *plan,
                      enum adv_placement inputs[ADV_REMAT_INPUTS]);
 
-/* Tiles must split the device's tokens evenly. */
-bool adv_remat_tiling_divides(const struct adv_plan *plan, int tiling);
+/* Tiles must split the device's tokens evenly, and bring no hidden states of other devices
+ * (adv_plan_tiles_gather) unless no other tiling is open. */
+bool adv_remat_may_tile(const struct adv_remat_space *space, const struct adv_plan *plan, int tiling);
 
 /* Gives placements that a preset says too the preset's name. */
 void adv_remat_name_policy(const struct adv_remat_space *space, struct adv_plan *plan);

@@ -275,6 +275,17 @@ static inline double adv_plan_tokens(const struct adv_plan *plan)
     return plan->family.per_device_batch_size * (double)plan->family.seq_len;
 }
 
+/* Whether tiles of the vocabulary's loop bring the hidden states of all devices together: context shards of
+ * more than one sequence are no range of the flat list of tokens that MaxText cuts into tiles, and XLA
+ * gathers what it cannot cut (seen in compiled steps of MaxText 0.2.5: [tiles, tokens of all devices / tiles,
+ * emb]). */
+static inline bool adv_plan_tiles_gather(const struct adv_plan *plan, int tiling)
+{
+    const double contexts = (double)adv_plan_degree(plan, ADV_AXIS_CONTEXT);
+    return tiling > 1 && contexts > 1.0 &&
+           adv_plan_tokens(plan) * contexts > (double)plan->family.seq_len * (1.0 + 1e-9);
+}
+
 /* Rows that the expert matmuls of a device take at once where its share of the experts is all of them: the
  * tokens of its tensor group, once for each chosen expert; in a pipeline those of one microbatch. */
 static inline double adv_plan_expert_rows(const struct adv_plan *plan, const struct adv_layer *layer)

@@ -116,7 +116,7 @@ static struct answer brute_force(const struct problem *problem, double memory_fr
     for (int input = ADV_PLACE_REMAT; input <= ADV_PLACE_OFFLOAD; input++) {
         for (int t = 0; t < problem->open.tilings_count; t++) {
             struct adv_plan plan = problem->family;
-            if (!adv_remat_tiling_divides(&plan, problem->open.tilings[t])) continue;
+            if (!adv_remat_may_tile(&problem->open, &plan, problem->open.tilings[t])) continue;
             adv_remat_set_all(&problem->open, &plan, ADV_PLACE_REMAT);
             plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = (enum adv_placement)input;
             plan.num_vocab_tiling = problem->open.tilings[t];

@@ -435,6 +435,30 @@ static void vocabulary_tiling_shrinks_the_loss_peak(void **state)
     assert_true(tiled.step_time_s > whole.step_time_s); /* logits are computed again */
 }
 
+/* Context shards of several sequences are no range of the tokens that are cut into tiles: the gradient of all
+ * hidden states comes to every device. Of one sequence, or without tiles, it stays where it is; and the bytes
+ * are less sure. */
+static void tiles_across_context_shards_bring_all_hidden_states(void **state)
+{
+    (void)state;
+    struct bench *b = open_cube("llama3.1-8b");
+    const int devices = b->plan.family.ici[ADV_AXIS_FSDP];
+    b->plan.family.ici[ADV_AXIS_FSDP] = devices / 2;
+    b->plan.family.ici[ADV_AXIS_CONTEXT] = 2;
+    b->plan.family.per_device_batch_size = 0.5;
+    b->plan.num_vocab_tiling = 2;
+    (void)bench_estimate(b);
+    const double one = bench_bytes(b, "hidden_states"), sure = bench_estimate(b)->memory_spread;
+    b->plan.family.per_device_batch_size = 4;
+    const double all = 4.0 * devices * (double)b->plan.family.seq_len * 4096.0;
+    (void)bench_estimate(b);
+    assert_true(bench_bytes(b, "hidden_states") > 4.0 * all);
+    assert_true(bench_estimate(b)->memory_spread > sure);
+    b->plan.num_vocab_tiling = 1;
+    (void)bench_estimate(b);
+    assert_true(bench_bytes(b, "hidden_states") < 0.2 * all && one < 0.2 * all);
+}
+
 /* Of the tiled logits nothing outlives the loss but the mask. */
 static double late_mask_bytes(const char *chip, int depth, int64_t seq_len)
 {
@@ -564,6 +588,7 @@ int main(void)
         cmocka_unit_test(unpipelined_transfers_copy_no_stacks_and_wait_longer),
         cmocka_unit_test(more_kept_is_more_memory_and_less_time),
         cmocka_unit_test(vocabulary_tiling_shrinks_the_loss_peak),
+        cmocka_unit_test(tiles_across_context_shards_bring_all_hidden_states),
         cmocka_unit_test(the_mask_of_all_targets_waits_where_weights_are_gathered_whole),
         cmocka_unit_test(accumulation_keeps_a_second_gradient),
         cmocka_unit_test(behind_microbatches_sums_of_gradients_meet_the_moments),

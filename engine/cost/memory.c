@@ -124,16 +124,23 @@ static const char *const backward_names[BACKWARD_PARTS] = {"saved_activations",
                                                            "turned_activations",
                                                            "early_recomputation"};
 
-/* The gradient of the hidden states behind the loop over tiles, where it is that of all devices; the tile's
- * logits have gone by then. XLA gathers it in bf16, or adds it up in float32, which takes both: two to six
- * bytes (llama3.3-70b and llama3-8b compiled with two and four context shards). */
+/* The gradient of the hidden states behind the loop over tiles, where it is that of all devices (seen: 16
+ * compiled steps of llama3.3-70b and llama3-8b, tests/compile/truth/head.json); the tile's logits have gone
+ * by then. Few shards of the batch are gathered in bf16, before and behind a product, of which the scheduler
+ * of host transfers keeps one; many are added up in float32, which takes both formats (layers without a scan
+ * were not seen). */
 static double whole_hidden_gradient(const struct adv_cost *cost)
 {
+    static const double many_shards_least = 32.0;
     const struct adv_plan *plan = cost->plan;
     if (!adv_plan_tiles_gather(plan, plan->num_vocab_tiling)) return 0.0;
+    const double seq = (double)plan->family.seq_len, emb = (double)cost->model->emb_dim;
     const double sequences =
         adv_plan_global_batch(plan, cost->cluster) / plan->family.gradient_accumulation_steps;
-    return 4.0 * sequences * (double)plan->family.seq_len * (double)cost->model->emb_dim;
+    const double own = adv_plan_tokens(plan) * (double)adv_plan_degree(plan, ADV_AXIS_CONTEXT) / seq;
+    double bytes = adv_memory_peels_loops(cost) ? 2.0 : 2.0 + 2.0;
+    if (plan->family.scan_layers && sequences / own >= many_shards_least) bytes = 4.0 + 2.0;
+    return bytes * sequences * seq * emb;
 }
 
 /* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */

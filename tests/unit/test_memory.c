@@ -435,28 +435,27 @@ static void vocabulary_tiling_shrinks_the_loss_peak(void **state)
     assert_true(tiled.step_time_s > whole.step_time_s); /* logits are computed again */
 }
 
+static double hidden_bytes(struct bench *b, int contexts, double sequences, int tiles)
+{
+    b->plan.family.ici[ADV_AXIS_FSDP] = 64 / contexts;
+    b->plan.family.ici[ADV_AXIS_CONTEXT] = contexts;
+    b->plan.family.per_device_batch_size = sequences;
+    b->plan.num_vocab_tiling = tiles;
+    (void)bench_estimate(b);
+    return bench_bytes(b, "hidden_states");
+}
+
 /* Context shards of several sequences are no range of the tokens that are cut into tiles: the gradient of all
- * hidden states comes to every device. Of one sequence, or without tiles, it stays where it is; and the bytes
- * are less sure. */
+ * hidden states comes to every device. Of one sequence, or without tiles, it stays where it is. */
 static void tiles_across_context_shards_bring_all_hidden_states(void **state)
 {
     (void)state;
     struct bench *b = open_cube("llama3.1-8b");
-    const int devices = b->plan.family.ici[ADV_AXIS_FSDP];
-    b->plan.family.ici[ADV_AXIS_FSDP] = devices / 2;
-    b->plan.family.ici[ADV_AXIS_CONTEXT] = 2;
-    b->plan.family.per_device_batch_size = 0.5;
-    b->plan.num_vocab_tiling = 2;
-    (void)bench_estimate(b);
-    const double one = bench_bytes(b, "hidden_states"), sure = bench_estimate(b)->memory_spread;
-    b->plan.family.per_device_batch_size = 4;
-    const double all = 4.0 * devices * (double)b->plan.family.seq_len * 4096.0;
-    (void)bench_estimate(b);
-    assert_true(bench_bytes(b, "hidden_states") > 4.0 * all);
-    assert_true(bench_estimate(b)->memory_spread > sure);
-    b->plan.num_vocab_tiling = 1;
-    (void)bench_estimate(b);
-    assert_true(bench_bytes(b, "hidden_states") < 0.2 * all && one < 0.2 * all);
+    const double all = 64 * 4.0 * (double)b->plan.family.seq_len * 4096.0;
+    assert_true(hidden_bytes(b, 2, 4, 2) > 6.0 * all); /* 32 shards of the batch */
+    const double few = hidden_bytes(b, 4, 4, 2);
+    assert_true(few > 4.0 * all && few < 5.0 * all);
+    assert_true(hidden_bytes(b, 2, 4, 1) < 0.2 * all && hidden_bytes(b, 2, 0.5, 2) < 0.2 * all);
 }
 
 /* Of the tiled logits nothing outlives the loss but the mask. */

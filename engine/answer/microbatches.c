@@ -38,6 +38,7 @@ static bool is_better(const struct adv_candidate *split, const struct adv_candid
 {
     const double share = 1.0 - ADV_RANK_TIE_FRAC;
     return split->plan.family.gradient_accumulation_steps > 1 &&
+           split->estimate.step_time_s < first->estimate.step_time_s &&
            adv_rank_metric(objective, &split->estimate) <
                share * adv_rank_metric(objective, &first->estimate);
 }

@@ -180,14 +180,6 @@ function mineOf(state, pointer, devices, errors) {
   return { config: { ...mine.value, ...inheritedOf(state, mine.value ?? {}, devices) }, flags: mine.flags };
 }
 
-// Formats that the form has no field for: the plans are compared with the reader's configuration in its own.
-const FORMATS = { opt_type: 'optimizer', weight_dtype: 'weight_dtype', mu_dtype: 'mu_dtype', grad_dtype: 'grad_dtype' };
-
-function formatsOf(config) {
-  const given = Object.entries(FORMATS).filter(([key]) => typeof config[key] === 'string' && config[key]);
-  return Object.fromEntries(given.map(([key, name]) => [name, config[key]]));
-}
-
 function adviseRequest(state, devices, errors) {
   const workload = { seq_len: number(state.seq_len, '/workload/seq_len', 'Sequence length', errors) };
   workload[state.batch_kind] = number(state.batch, `/workload/${state.batch_kind}`, 'Batch', errors);
@@ -207,7 +199,7 @@ function adviseRequest(state, devices, errors) {
   if (state.config.trim()) {
     const mine = mineOf(state, '/baseline/config', devices, errors);
     body.baseline = { config: mine.config, xla_flags: [...mine.flags, ...parseFlags(state.xla_flags)] };
-    Object.assign(workload, formatsOf(mine.config));
+    workload.quantization ??= 'none'; // the form's word; formats that it has no field for are the configuration's
   }
   // A pin MaxText does not know cannot be kept; a baseline may be an old recipe whose old keys are only worth a warning.
   if (body.pins && !body.baseline) body.strict = true;
@@ -271,7 +263,7 @@ export function stateOfRequest(request) {
     ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step'].find((kind) => kind in workload) ??
     DEFAULTS.batch_kind;
   state.batch = String(workload[state.batch_kind] ?? DEFAULTS.batch);
-  state.quantization = workload.quantization ?? '';
+  state.quantization = workload.quantization === 'none' ? '' : (workload.quantization ?? '');
   state.token_budget = String(trainingTokens(request) ?? '');
   state.sensitivities = request.workload && !request.search?.sensitivities ? '' : 'true';
   state.objective = request.search?.objective ?? DEFAULTS.objective;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parseConfig } from '../../../web/js/config_text.js';
 import { isRecipe, stateOfRecipe } from '../../../web/js/recipe.js';
-import { buildRequest, DEFAULTS } from '../../../web/js/request.js';
+import { buildRequest, DEFAULTS, stateOfRequest } from '../../../web/js/request.js';
 import { suggestionsOf } from '../../../web/js/suggestions.js';
 
 const ANSWER = {
@@ -35,9 +35,14 @@ test('a model that the catalog has not comes as its dimensions', () => {
   assert.deepEqual([state.model_kind, JSON.parse(state.model_text)], ['dims', { base_emb_dim: 64 }]);
 });
 
-test('plans are compared with my configuration in its own formats', () => {
-  const { body } = buildRequest({ ...DEFAULTS, model: 'llama3.1-8b', config: 'opt_type=adam_pax\nmu_dtype=bfloat16' }, 128);
-  assert.deepEqual([body.workload.optimizer, body.workload.mu_dtype, body.workload.grad_dtype], ['adam_pax', 'bfloat16', undefined]);
+test('beside my configuration the form says its own number format, and leaves the others to the configuration', () => {
+  const config = 'opt_type=adam_pax\nquantization=int8';
+  const { body } = buildRequest({ ...DEFAULTS, model: 'llama3.1-8b', config }, 128);
+  assert.deepEqual([body.workload.quantization, 'optimizer' in body.workload], ['none', false]);
+  assert.equal(stateOfRequest(body).quantization, '');
+  const asked = buildRequest({ ...DEFAULTS, model: 'llama3.1-8b', config, quantization: 'int8' }, 128);
+  assert.equal(asked.body.workload.quantization, 'int8');
+  assert.equal('quantization' in buildRequest({ ...DEFAULTS, model: 'llama3.1-8b' }, 128).body.workload, false);
 });
 
 test('hints without backticks, and those of renamed keys, have suggestions too', () => {

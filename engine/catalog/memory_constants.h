@@ -75,7 +75,8 @@
     X(peeled_early_filled_frac, "frac", "the same beside tensors on the host")                               \
     X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
     X(gathered_layer_frac, "frac", "of a layer's working set where weights are gathered whole")              \
-    X(loss_staging_tensors, "layers", "of an offloaded tensor that wait on the device at the loss")          \
+    X(loss_staging_tensors, "steps",                                                                         \
+      "of the scan whose tensors for the host wait on the device at the loss")                               \
     X(turned_emb_copies, "copies",                                                                           \
       "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop: "        \
       "weights gathered whole; either sequences longer than emb, or norms of queries and keys")              \

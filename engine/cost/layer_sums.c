@@ -219,6 +219,8 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
         add_stacks(cost, layer, count, &sums);
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
+        const double layers_a_step = is_in_block(cost, layer) ? layer->scan_block : 1.0;
+        sums.staged_step = adv_max(sums.staged_step, layers_a_step * saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
         if (!is_in_block(cost, layer)) w.tokens_bytes += w.chunks_bytes;
         const struct adv_working left = has_blocks ? without_kept(cost, layer, w, &saved) : top_left;

@@ -263,7 +263,7 @@ static double update_peak(const struct adv_cost *cost, const struct adv_state *s
     const struct adv_heap heap =
         adv_heap_at(cost, state->weights + state->moments, adv_memory_peels_loops(cost), ADV_AT_UPDATE);
     const double bytes[PARTS] = {
-        [GRADIENTS] = loops ? state->accumulated : state->gradients,
+        [GRADIENTS] = (loops ? state->accumulated : state->gradients) + state->whole_experts,
         [LOGITS] = plan->num_vocab_tiling == 1 && !loops ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
         [HEAD] = loops ? 0.0 : adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp,
         [ONE_HOT] = has_one_hot ? tokens * vocab * cost->weight_shards / (cost->tp * cost->stages) : 0.0};
@@ -312,7 +312,8 @@ static void make_frame(const struct adv_cost *cost, const struct adv_model_param
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
     frame->peels = adv_memory_peels_loops(cost);
-    frame->unusual = is_unusual(cost) || adv_plan_tiles_gather(plan, plan->num_vocab_tiling);
+    frame->unusual =
+        is_unusual(cost) || adv_plan_tiles_gather(plan, plan->num_vocab_tiling) || state->whole_experts > 0.0;
     frame->arguments = state->device_weights + state->device_moments;
     frame_loss(cost, state, frame->loss);
     frame_backward(cost, state, frame->backward);
@@ -352,7 +353,7 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
     frame->loss[LOSS_SAVED] = frame->backward[BACKWARD_SAVED] = sums->saved_device;
     const double goes = (sums->saved_device + frame->backward[BACKWARD_COPIES]) * (1.0 - 1.0 / frame->blocks);
     frame->backward[BACKWARD_GRADIENTS] = frame->gradients - adv_min(frame->coming_gradients, goes);
-    frame->loss[LOSS_STAGING] = frame->peels ? k->loss_staging_tensors * sums->staged : 0.0;
+    frame->loss[LOSS_STAGING] = frame->peels ? k->loss_staging_tensors * sums->staged_step : 0.0;
     frame->backward[BACKWARD_GATHERED] = sums->top.weights_bytes;
     frame->backward[BACKWARD_WORKING] = sums->top.tokens_bytes;
     frame->backward[BACKWARD_ROUTED] = sums->top.routed_bytes;

@@ -121,10 +121,11 @@ struct adv_memory_frame {
 /* Sums and maxima over the layers of one device: what where tensors are kept decides. */
 struct adv_layer_sums {
     double saved_device, saved_host;
-    double staged;     /* of one layer's tensors that go to the host */
-    double inputs;     /* the stack of layer inputs, where it is on the device */
-    double emb_stacks; /* those and others of [tokens, emb] there */
-    double mlp_stack;  /* the larger of [tokens, mlp] that may be turned */
+    double staged;      /* of one layer's tensors that go to the host */
+    double staged_step; /* of those of one step of the scan */
+    double inputs;      /* the stack of layer inputs, where it is on the device */
+    double emb_stacks;  /* those and others of [tokens, emb] there */
+    double mlp_stack;   /* the larger of [tokens, mlp] that may be turned */
     struct adv_working
         top; /* of the layer kind that needs most, and of what shares a step of the scan with it */
     double shared_bytes;  /* of those, what the others add */

@@ -84,6 +84,36 @@ static double padded_experts(const struct adv_cost *cost, const struct adv_model
     return 0.0;
 }
 
+/* Whether experts come in two gathers, one over fsdp and one over fsdp_transpose, beside an expert axis.
+ * Sharded by their number they lie otherwise: a recipe published so runs. */
+static bool gathers_experts_twice(const struct adv_cost *cost)
+{
+    const struct adv_plan_family *family = &cost->plan->family;
+    const bool by_number = family->shard_exp_on_fsdp || family->rule == ADV_RULE_SHARD_EXP_ON_FSDP;
+    return family->two_stage_gather && family->moe != ADV_MOE_DENSE && cost->ep > 1 && !by_number &&
+           family->ici[ADV_AXIS_FSDP] > 1 && family->ici[ADV_AXIS_FSDP_TRANSPOSE] > 1;
+}
+
+/* Elements of experts beyond a device's shard that the gradients hold then: XLA shards them over as many
+ * devices less as fsdp_transpose has, [experts, layers, emb, width / fsdp_transpose] with the experts cut
+ * further instead of emb (compiled steps of deepseek3-test and envy-switch-base, tests/compile/truth). */
+static double unscattered_experts(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    if (!gathers_experts_twice(cost)) return 0.0;
+    const double transpose = cost->plan->family.ici[ADV_AXIS_FSDP_TRANSPOSE];
+    return params->routed_experts / cost->expert_shards * (transpose - 1.0);
+}
+
+/* Behind the loop it may find no way from there to the weights' own shards but through whole experts: two of
+ * their matrices at once in float32, sharded over fsdp_transpose alone (envy-switch-base on 128 v6e). */
+static double whole_experts_bytes(const struct adv_cost *cost, const struct adv_model_params *params)
+{
+    const double matrices = 3.0, at_once = 2.0;
+    if (!gathers_experts_twice(cost)) return 0.0;
+    const double sharded = cost->plan->family.ici[ADV_AXIS_FSDP_TRANSPOSE] * cost->stages * cost->tp;
+    return 4.0 * at_once / matrices * params->routed_experts / sharded;
+}
+
 struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_model_params *params)
 {
     const struct adv_plan *plan = cost->plan;
@@ -99,7 +129,7 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
     /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
     double gradients =
         adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *
-        (shard + turned + padded_experts(cost, params));
+        (shard + turned + padded_experts(cost, params) + unscattered_experts(cost, params));
     s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
     s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
     /* before the loop over layers XLA casts and turns all that it will slice in it */
@@ -108,6 +138,7 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
             adv_format_bytes(plan->family.dtype) * (shard + turned - params->embedding / cost->weight_shards);
     s.accumulated = plan->family.gradient_accumulation_steps > 1 ? gradients : 0.0;
     s.gradients = gradients + s.accumulated + whole_gradients_bytes(cost, params);
+    s.whole_experts = whole_experts_bytes(cost, params);
     s.between_slices = between_slices_bytes(plan, s.weights);
     return s;
 }

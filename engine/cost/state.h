@@ -9,6 +9,7 @@ struct adv_state {
     double copies;         /* the layers' weights in the compute format and the matmuls' layout */
     double gradients;      /* in the smaller of the weights' format and grad_dtype; whole ones in dtype */
     double accumulated;    /* gradients of the microbatches before this one */
+    double whole_experts;  /* of their gradients, at the update */
     double between_slices; /* gradients on their way to other slices */
 };
 

@@ -234,6 +234,53 @@ static void a_pipeline_of_many_microbatches_builds_the_one_hot_of_all_shards(voi
     }
 }
 
+/* Compiled, gemma3-27b on 128 v6e has six [tokens, mlp] at the loss on their way to the host: one of each
+ * layer of the block. */
+static void at_the_loss_tensors_of_a_whole_scan_step_are_on_their_way_to_the_host(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        double layers_a_step;
+    } models[] = {{"llama3.1-8b", 1.0}, {"gemma2-9b", 2.0}, {"olmo3-7b", 4.0}, {"gemma3-27b", 6.0}};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct bench *b = open_full(models[i].model, "v6e", 8, 8, 1);
+        b->plan.policy = ADV_POLICY_CUSTOM;
+        b->plan.placements[ADV_TENSOR_MLPWI_0] = ADV_PLACE_OFFLOAD;
+        (void)bench_estimate(b);
+        const double tokens = b->plan.family.per_device_batch_size * (double)b->plan.family.seq_len;
+        const double tensor_bytes = 2.0 * tokens * (double)b->model.layers[0].mlp_dim;
+        assert_close(part_at(b, ADV_AT_LOSS, "host_staging"),
+                     b->constants.loss_staging_tensors * models[i].layers_a_step * tensor_bytes, 1e-9);
+    }
+}
+
+/* Compiled, the sums and gradients of deepseek3-test's experts on 16 v5p (data, fsdp, fsdp_transpose and
+ * expert 2 each) have 11,677 MB in one gather, and 23,353 MB in two. */
+static void experts_in_two_gathers_leave_larger_gradients(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("deepseek3-test", "v5p", 2, 2, 4);
+    static const enum adv_axis axes[] = {ADV_AXIS_DATA, ADV_AXIS_FSDP_TRANSPOSE, ADV_AXIS_EXPERT};
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) bench_axes(b, axes[i], 2);
+    b->plan.family.gradient_accumulation_steps = 2;
+    b->plan.family.two_stage_gather = false;
+    const double usual = bench_estimate(b)->fit_curve.log_sd;
+    const double once = bench_bytes(b, "gradients"), update = part_at(b, ADV_AT_UPDATE, "gradients");
+    b->plan.family.two_stage_gather = true;
+    assert_true(bench_estimate(b)->fit_curve.log_sd > usual);
+    assert_close(bench_bytes(b, "gradients") - once, 23353e6 - 11677e6, 1e-3);
+    const double whole = 4.0 * 58 * 256 * 2 * 512 * 512 / 2; /* two matrices, over fsdp_transpose alone */
+    assert_close(part_at(b, ADV_AT_UPDATE, "gradients") - update, whole + 0.5 * (23353e6 - 11677e6), 1e-3);
+    b->plan.family.two_stage_gather = false;
+    b->plan.family.moe = ADV_MOE_DENSE;
+    (void)bench_estimate(b);
+    const double dense = bench_bytes(b, "gradients");
+    b->plan.family.two_stage_gather = true;
+    (void)bench_estimate(b);
+    assert_close(bench_bytes(b, "gradients"), dense, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +293,8 @@ int main(void)
         cmocka_unit_test(bytes_of_steps_that_are_seldom_compiled_are_less_certain),
         cmocka_unit_test(sums_of_microbatches_fill_whole_tiles_where_shards_are_narrow),
         cmocka_unit_test(all_experts_arrive_where_the_rules_know_no_expert_dimension),
+        cmocka_unit_test(experts_in_two_gathers_leave_larger_gradients),
+        cmocka_unit_test(at_the_loss_tensors_of_a_whole_scan_step_are_on_their_way_to_the_host),
         cmocka_unit_test(a_pipeline_of_many_microbatches_builds_the_one_hot_of_all_shards),
     };
     return run_group(tests);

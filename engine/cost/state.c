@@ -61,6 +61,14 @@ static double padded(double rows, double columns)
            (double)adv_round_up((int64_t)ceil(columns), LANES);
 }
 
+/* The first kind of layer with routed experts; NULL: the model has none. */
+static const struct adv_layer *routed_layer(const struct adv_cost *cost)
+{
+    for (int i = 0; i < cost->model->layer_kinds_count; i++)
+        if (cost->model->layers[i].experts > 0) return &cost->model->layers[i];
+    return NULL;
+}
+
 /* Elements beyond a device's shard that the gradients of experts take between microbatches. Sums go through
  * the loop over microbatches in the order of MaxText's tensors, [experts, layers, width, emb] of wo, whose
  * last dimension is that of a shard, filled up to whole tiles; alone in a step gradients are turned instead
@@ -68,20 +76,17 @@ static double padded(double rows, double columns)
 static double padded_experts(const struct adv_cost *cost, const struct adv_model_params *params)
 {
     const struct adv_plan_family *family = &cost->plan->family;
-    if (family->gradient_accumulation_steps == 1 || !family->scan_layers || family->shard_exp_on_fsdp)
+    const struct adv_layer *layer = routed_layer(cost);
+    if (!layer || family->gradient_accumulation_steps == 1 || !family->scan_layers ||
+        family->shard_exp_on_fsdp)
         return 0.0;
     const double width_shards = cost->tp * adv_plan_degree(cost->plan, ADV_AXIS_FSDP_TRANSPOSE);
     const double emb_shards = cost->expert_shards / (width_shards * cost->ep * cost->stages);
-    for (int i = 0; i < cost->model->layer_kinds_count; i++) {
-        const struct adv_layer *layer = &cost->model->layers[i];
-        if (layer->experts == 0) continue;
-        const double emb = (double)layer->moe_input_dim / emb_shards;
-        const double width = (double)layer->moe_mlp_dim / width_shards;
-        const double tiles = layer->mlp_inputs * padded(emb, width) + padded(width, emb);
-        const double elements = (layer->mlp_inputs + 1.0) * emb * width;
-        return params->routed_experts / cost->expert_shards * (tiles / elements - 1.0);
-    }
-    return 0.0;
+    const double emb = (double)layer->moe_input_dim / emb_shards;
+    const double width = (double)layer->moe_mlp_dim / width_shards;
+    const double tiles = layer->mlp_inputs * padded(emb, width) + padded(width, emb);
+    const double elements = (layer->mlp_inputs + 1.0) * emb * width;
+    return params->routed_experts / cost->expert_shards * (tiles / elements - 1.0);
 }
 
 /* Whether experts come in two gathers, one over fsdp and one over fsdp_transpose, beside an expert axis.
@@ -104,14 +109,16 @@ static double unscattered_experts(const struct adv_cost *cost, const struct adv_
     return params->routed_experts / cost->expert_shards * (transpose - 1.0);
 }
 
-/* Behind the loop it may find no way from there to the weights' own shards but through whole experts: two of
- * their matrices at once in float32, sharded over fsdp_transpose alone (envy-switch-base on 128 v6e). */
-static double whole_experts_bytes(const struct adv_cost *cost, const struct adv_model_params *params)
+/* Elements that it may hold behind the loop, where it finds no way from there to the weights' own shards but
+ * through whole experts: two of their matrices at once, sharded over fsdp_transpose alone (envy-switch-base
+ * on 128 v6e). */
+static double whole_experts(const struct adv_cost *cost, const struct adv_model_params *params)
 {
-    const double matrices = 3.0, at_once = 2.0;
-    if (!gathers_experts_twice(cost)) return 0.0;
-    const double sharded = cost->plan->family.ici[ADV_AXIS_FSDP_TRANSPOSE] * cost->stages * cost->tp;
-    return 4.0 * at_once / matrices * params->routed_experts / sharded;
+    static const double matrices_at_once = 2.0;
+    const struct adv_layer *layer = routed_layer(cost);
+    if (!layer || !gathers_experts_twice(cost)) return 0.0;
+    const double shards = cost->plan->family.ici[ADV_AXIS_FSDP_TRANSPOSE] * cost->stages * cost->tp;
+    return matrices_at_once / (layer->mlp_inputs + 1.0) * params->routed_experts / shards;
 }
 
 struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_model_params *params)
@@ -127,9 +134,10 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
     struct adv_state s = {.weights = adv_format_bytes(plan->family.weight_dtype) * held,
                           .moments = adv_moment_bytes_per_param(plan) * held / adv_moment_shards(cost)};
     /* XLA moves the cast of float32 gradients to bfloat16 into the loop over layers, not the other cast */
-    double gradients =
-        adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype)) *
-        (shard + turned + padded_experts(cost, params) + unscattered_experts(cost, params));
+    const double gradient_bytes =
+        adv_min(adv_format_bytes(plan->family.weight_dtype), adv_format_bytes(plan->family.grad_dtype));
+    const double gradients =
+        gradient_bytes * (shard + turned + padded_experts(cost, params) + unscattered_experts(cost, params));
     s.device_weights = plan->parameter_host_offload ? 0.0 : s.weights;
     s.device_moments = plan->optimizer_host_offload ? 0.0 : s.moments;
     /* before the loop over layers XLA casts and turns all that it will slice in it */
@@ -138,7 +146,7 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
             adv_format_bytes(plan->family.dtype) * (shard + turned - params->embedding / cost->weight_shards);
     s.accumulated = plan->family.gradient_accumulation_steps > 1 ? gradients : 0.0;
     s.gradients = gradients + s.accumulated + whole_gradients_bytes(cost, params);
-    s.whole_experts = whole_experts_bytes(cost, params);
+    s.whole_experts = gradient_bytes * whole_experts(cost, params);
     s.between_slices = between_slices_bytes(plan, s.weights);
     return s;
 }

@@ -97,8 +97,10 @@
     X(loss_fragmentation_frac, "frac", "the same at the loss")                                               \
     X(peeled_fragmentation_frac, "frac", "the same beside tensors on the host")                              \
     X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")            \
+    X(mixed_memory_log_sd, "ln", "the same of layers with experts, or in blocks")                            \
     X(peeled_memory_log_sd, "ln", "the same beside tensors on the host")                                     \
-    X(unusual_memory_log_sd, "ln", "the same of steps whose kind few compiled ones show")                    \
+    X(unusual_memory_log_sd, "ln",                                                                           \
+      "the same of steps whose kind few compiled ones show, and beside an optimizer's state on the host")    \
     X(unscanned_memory_log_sd, "ln", "the same of layers that are not scanned")                              \
     X(fit_pressed_sds, "sds",                                                                                \
       "of these, beyond the limit, where XLA takes half of the plans: it schedules anew with memory in "     \

@@ -306,14 +306,23 @@ static bool is_unusual(const struct adv_cost *cost)
     return false;
 }
 
+/* Whether a step of the scan holds more than one dense layer: XLA schedules it in more ways. */
+static bool is_mixed(const struct adv_model *model)
+{
+    bool is = false;
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        is |= model->layers[i].experts > 0 || model->layers[i].scan_block > 1;
+    return is;
+}
+
 static void make_frame(const struct adv_cost *cost, const struct adv_model_params *params,
                        const struct adv_state *state, struct adv_memory_frame *frame)
 {
     const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
     frame->peels = adv_memory_peels_loops(cost);
-    frame->unusual =
-        is_unusual(cost) || adv_plan_tiles_gather(plan, plan->num_vocab_tiling) || state->whole_experts > 0.0;
+    frame->unusual = is_unusual(cost) || adv_plan_tiles_gather(plan, plan->num_vocab_tiling) ||
+                     state->whole_experts > 0.0 || plan->optimizer_host_offload;
     frame->arguments = state->device_weights + state->device_moments;
     frame_loss(cost, state, frame->loss);
     frame_backward(cost, state, frame->backward);
@@ -422,7 +431,9 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     memory->update_peak_bytes = frame->update_peak_bytes;
     memory->host_bytes_per_host =
         (sums->saved_host + frame->host_moments + frame->host_weights) * cost->cluster->devices_per_host;
-    memory->log_sd = frame->peels ? k->peeled_memory_log_sd : k->memory_log_sd;
+    memory->log_sd = frame->peels            ? k->peeled_memory_log_sd
+                     : is_mixed(cost->model) ? k->mixed_memory_log_sd
+                                             : k->memory_log_sd;
     if (frame->unusual) memory->log_sd = adv_max(memory->log_sd, k->unusual_memory_log_sd);
     if (cost->plan->family.scan_layers) return;
     /* What is uncertain is how much is recomputed early; of what is too big without it, nothing is. */

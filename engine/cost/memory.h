@@ -104,7 +104,7 @@ enum { ADV_MOMENT_PARTS = 13 };
  * family, the tiling of the vocabulary, and whether tensors, weights and moments are on the host. */
 struct adv_memory_frame {
     bool known, peels; /* peels: adv_memory_peels_loops */
-    bool unusual;      /* few compiled steps are of its kind */
+    bool unusual;      /* its memory spreads like that of kinds of which few steps were compiled */
     unsigned family;   /* of which family: adv_cost_scratch.family_number */
     uint64_t key;
     double arguments, loss[ADV_MOMENT_PARTS], backward[ADV_MOMENT_PARTS];

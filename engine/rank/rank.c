@@ -36,10 +36,13 @@ bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
 double adv_rank_room_again(struct adv_rank_room *room, const struct adv_estimate *estimate,
                            double memory_frac)
 {
-    struct adv_rank_room_row *row = &room->rows[estimate->memory_spread > 1.0];
-    if (row->memory_frac == memory_frac && row->spread == estimate->memory_spread &&
-        row->limit_bytes == estimate->hbm_limit_bytes_per_device)
-        return row->bytes;
+    for (int i = 0; i < ADV_RANK_ROOM_ROWS; i++) {
+        const struct adv_rank_room_row *row = &room->rows[i];
+        if (row->memory_frac == memory_frac && row->spread == estimate->memory_spread &&
+            row->limit_bytes == estimate->hbm_limit_bytes_per_device)
+            return row->bytes;
+    }
+    struct adv_rank_room_row *row = &room->rows[room->next++ % ADV_RANK_ROOM_ROWS];
     *row =
         (struct adv_rank_room_row){memory_frac, estimate->memory_spread, estimate->hbm_limit_bytes_per_device,
                                    adv_rank_hbm_room_bytes(estimate, memory_frac)};

@@ -48,11 +48,13 @@ double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memor
 bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
 
 /* The same for many plans of one cluster: what they leave of the limit depends on the spread alone, of which
- * there are two. Zero-initialised means empty. */
+ * one model's plans have few. Zero-initialised means empty. */
+enum { ADV_RANK_ROOM_ROWS = 3 };
 struct adv_rank_room {
     struct adv_rank_room_row {
         double memory_frac, spread, limit_bytes, bytes;
-    } rows[2];
+    } rows[ADV_RANK_ROOM_ROWS];
+    unsigned next; /* row to be taken */
 };
 double adv_rank_room_again(struct adv_rank_room *room, const struct adv_estimate *estimate,
                            double memory_frac);

@@ -304,8 +304,8 @@ static const struct parameter *parameter_of(const char *constant, const char *ch
 }
 
 /* Plans are told apart by what they put on the host; each sort has a spread of its own. */
-static const char *const spreads[] = {"memory_log_sd", "peeled_memory_log_sd", "unusual_memory_log_sd",
-                                      "unscanned_memory_log_sd"};
+static const char *const spreads[] = {"memory_log_sd", "mixed_memory_log_sd", "peeled_memory_log_sd",
+                                      "unusual_memory_log_sd", "unscanned_memory_log_sd"};
 enum { SPREADS = sizeof spreads / sizeof *spreads };
 
 /* Fits on four fifths of the rows in turn and judges the others. */

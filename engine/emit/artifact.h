@@ -17,7 +17,8 @@ struct adv_artifact_row {
     int rank, tie_group;
     double step_time_s, step_time_low_s, step_time_high_s, tokens_per_s_per_chip, mfu_frac,
         hbm_bytes_per_device;
-    const char *verdict, *mesh, *remat; /* "fits", "fsdp=64 context=2", "custom" */
+    const char *verdict, *mesh, *remat; /* "fits", "dcn_data=2 fsdp=64 context=2", "custom" */
+    double fit_probability;
     double per_device_batch_size;
     int gradient_accumulation_steps;
 };
@@ -35,8 +36,10 @@ struct adv_artifact_source {
     int slices, devices, chips, hosts;  /* in all slices together */
     bool without_maxtext;               /* MaxText has no such model: nothing can be started */
     double hbm_limit_bytes_per_device;
-    struct adv_config config;    /* keys and flags of the chosen plan */
-    struct adv_artifact_row row; /* its numbers */
+    struct adv_config config;        /* keys and flags of the chosen plan */
+    struct adv_artifact_row row;     /* its numbers */
+    const char *over_vmem, *what_if; /* warnings of it: a kernel that does not start; hardware that may not
+                                        exist; "" none */
     int why_count;
     const char *why[ADV_ARTIFACT_SENTENCES];
     int terms_count;

@@ -32,6 +32,15 @@ void adv_script_word(struct adv_text *text, const char *string)
     adv_text_append(text, "'");
 }
 
+/* A line of its own for what makes the numbers above it worth less. */
+static void put_doubt(struct adv_text *text, const char *what, const char *detail)
+{
+    if (!detail || !detail[0]) return;
+    adv_text_format(text, "# %s: ", what);
+    adv_script_plain(text, detail);
+    adv_text_append(text, "\n");
+}
+
 void adv_script_headline(struct adv_text *text, const struct adv_artifact_source *source)
 {
     const struct adv_artifact_row *row = &source->row;
@@ -42,11 +51,17 @@ void adv_script_headline(struct adv_text *text, const struct adv_artifact_source
     adv_text_append(text, " ");
     adv_script_plain(text, source->topology);
     if (source->slices > 1) adv_text_format(text, " x %d slices", source->slices);
-    adv_text_format(
-        text, ": predicted %.4g s a step (90 %% between %.4g and %.4g), %.1f of %.1f GiB per device%s\n",
-        row->step_time_s, row->step_time_low_s, row->step_time_high_s, row->hbm_bytes_per_device / ADV_GIB,
-        source->hbm_limit_bytes_per_device / ADV_GIB,
-        row->verdict && !strcmp(row->verdict, adv_fit_name(ADV_FIT_NO)) ? ": DOES NOT FIT" : "");
+    adv_text_format(text,
+                    ": predicted %.4g s a step (90 %% between %.4g and %.4g), %.1f of %.1f GiB per device",
+                    row->step_time_s, row->step_time_low_s, row->step_time_high_s,
+                    row->hbm_bytes_per_device / ADV_GIB, source->hbm_limit_bytes_per_device / ADV_GIB);
+    const char *verdict = row->verdict ? row->verdict : "";
+    if (strcmp(verdict, adv_fit_name(ADV_FIT_NO)) == 0) adv_text_append(text, ": DOES NOT FIT");
+    if (strcmp(verdict, adv_fit_name(ADV_FIT_TIGHT)) == 0)
+        adv_text_format(text, ": TIGHT, fits with a probability of %.2g", row->fit_probability);
+    adv_text_append(text, "\n");
+    put_doubt(text, "DOES NOT START", source->over_vmem);
+    put_doubt(text, "WHAT-IF HARDWARE", source->what_if);
 }
 
 void adv_script_release(struct adv_text *text, const struct adv_artifact_source *source)

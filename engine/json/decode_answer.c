@@ -51,10 +51,34 @@ static void read_config(struct reader *reader, const json_t *keys, const json_t 
     }
 }
 
-/* "fsdp=64 context=2" from the estimate's mesh. */
-static const char *mesh_of(struct reader *reader, const json_t *estimate)
+/* A degree of parallelism as a configuration has it; 0: it has none, -1: what the others leave. */
+static int degree_of(const json_t *config, const char *key)
+{
+    const json_t *value = json_object_get(config, key);
+    return json_is_string(value) ? (int)strtol(json_string_value(value), NULL, 10)
+                                 : (int)json_integer_value(value);
+}
+
+/* The axes between slices, "dcn_data=4 ": those of the configuration, and what they leave, which MaxText
+ * gives to the axis of -1, data when none is said. */
+static void put_dcn(const json_t *config, int slices, struct adv_text *text)
+{
+    int degrees[ADV_AXIS_COUNT], left = slices, rest = ADV_AXIS_DATA;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++) {
+        degrees[i] = degree_of(config, adv_key_of_axis(true, (enum adv_axis)i));
+        if (degrees[i] > 1) left /= degrees[i];
+        if (degrees[i] < 0) rest = i;
+    }
+    if (degrees[rest] <= 0) degrees[rest] = left;
+    for (int i = 0; i < ADV_AXIS_COUNT; i++)
+        if (degrees[i] > 1) adv_text_format(text, "dcn_%s=%d ", adv_axis_key((enum adv_axis)i), degrees[i]);
+}
+
+/* "dcn_data=2 fsdp=64 context=2": between the slices from the configuration, within one from the estimate. */
+static const char *mesh_of(struct reader *reader, const json_t *config, int slices, const json_t *estimate)
 {
     struct adv_text text = adv_text_empty(512);
+    put_dcn(config, slices, &text);
     for (struct adv_json_walk row = {.in = json_object_get(estimate, "mesh")}; adv_json_next(&row);) {
         const char *axis = json_string_value(json_object_get(row.value, "axis"));
         adv_text_format(&text, "%s%s=%d", row.index ? " " : "", axis ? axis : "",
@@ -66,7 +90,7 @@ static const char *mesh_of(struct reader *reader, const json_t *estimate)
 }
 
 static struct adv_artifact_row read_row(struct reader *reader, const json_t *plan, const json_t *estimate,
-                                        int rank)
+                                        int slices, int rank)
 {
     const json_t *config = json_object_get(plan, "config");
     const json_t *accumulation = json_object_get(config, ADV_NAME_GRADIENT_ACCUMULATION_STEPS);
@@ -80,7 +104,8 @@ static struct adv_artifact_row read_row(struct reader *reader, const json_t *pla
         .mfu_frac = number_of(estimate, "mfu_frac"),
         .hbm_bytes_per_device = number_of(estimate, "hbm_bytes_per_device"),
         .verdict = string_of(reader, estimate, "fit_verdict"),
-        .mesh = mesh_of(reader, estimate),
+        .fit_probability = number_of(estimate, "fit_probability"),
+        .mesh = mesh_of(reader, config, slices, estimate),
         .remat = string_of(reader, config, ADV_NAME_REMAT_POLICY),
         .per_device_batch_size = number_of(config, ADV_NAME_PER_DEVICE_BATCH_SIZE),
         .gradient_accumulation_steps = accumulation ? (int)json_integer_value(accumulation) : 1,
@@ -190,7 +215,9 @@ static adv_code read_plan(struct reader *reader, const struct adv_catalog *catal
         !json_is_number(json_object_get(estimate, "step_time_s")))
         return adv_err_add(err, ADV_E_INVALID, "", NULL,
                            "the document is not the answer of an estimate or an advise request");
-    source->row = read_row(reader, plan, estimate, rank);
+    source->row = read_row(reader, plan, estimate, source->slices, rank);
+    source->over_vmem = kept(reader, adv_json_warning(estimate, "kernel-over-vmem"));
+    source->what_if = kept(reader, adv_json_warning(estimate, "what-if-hardware"));
     source->hbm_limit_bytes_per_device = number_of(estimate, "hbm_limit_bytes_per_device");
     read_terms(reader, json_object_get(estimate, "time_parts"), source);
     read_config(reader, json_object_get(plan, "config"), json_object_get(plan, "xla_flags"), &source->config);
@@ -201,8 +228,8 @@ static adv_code read_plan(struct reader *reader, const struct adv_catalog *catal
     }
     for (struct adv_json_walk item = {.in = ranked}; adv_json_next(&item);) {
         if (source->rows_count == ADV_LIMIT_RANKED) break;
-        source->rows[source->rows_count++] =
-            read_row(reader, item.value, json_object_get(item.value, "estimate"), (int)item.index + 1);
+        source->rows[source->rows_count++] = read_row(
+            reader, item.value, json_object_get(item.value, "estimate"), source->slices, (int)item.index + 1);
     }
     if (!ranked) source->rows[source->rows_count++] = source->row;
     return ADV_OK;

@@ -270,6 +270,57 @@ static void files_of_a_plan_that_does_not_fit_say_so_first(void **state)
     }
 }
 
+/* What makes the numbers of a file worth less stands above them, in each file that has them. */
+static void files_tell_a_tight_plan_one_that_does_not_start_and_a_what_if_chip(void **state)
+{
+    (void)state;
+    static const char doubts[] =
+        "\"tight\",\"fit_probability\":0.223,\"warnings\":[{\"code\":\"kernel-over-vmem\",\"detail\":\"the "
+        "kernel asks\\nfor more\"},{\"code\":\"what-if-hardware\",\"detail\":\"of another clock\"}]";
+    static const char *const names[] = {"maxtext.sh", "maxtext.yml", "xpk.sh", "jobset.yaml", "report.md"};
+    char answer[sizeof hostile_answer + sizeof doubts];
+    const char *verdict = strstr(hostile_answer, "\"fits\"");
+    assert_non_null(verdict);
+    (void)snprintf(answer, sizeof answer, "%.*s%s%s", (int)(verdict - hostile_answer), hostile_answer, doubts,
+                   verdict + strlen("\"fits\""));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct adv_text text;
+        artifact_of(answer, names[i], &text);
+        assert_non_null(strstr(text.data, "GiB per device: TIGHT, fits with a probability of 0.22\n"));
+        assert_non_null(strstr(text.data, "# DOES NOT START: the kernel asks for more\n"));
+        assert_non_null(strstr(text.data, "# WHAT-IF HARDWARE: of another clock\n"));
+        adv_text_free(&text);
+    }
+}
+
+/* Two slices: what no key says is data between them, as MaxText has it. */
+static void tables_name_the_axes_between_slices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys, *mesh;
+    } cases[] = {
+        {"", "dcn_data=2 fsdp=64"},
+        {"\"dcn_data_parallelism\":-1,", "dcn_data=2 fsdp=64"},
+        {"\"dcn_fsdp_parallelism\":\"2\",", "dcn_fsdp=2 fsdp=64"},
+        {"\"dcn_fsdp_parallelism\":-1,\"dcn_data_parallelism\":1,", "dcn_fsdp=2 fsdp=64"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char answer[sizeof hostile_answer + 128];
+        const char *keys = strstr(hostile_answer, "\"steps\":7");
+        assert_non_null(keys);
+        (void)snprintf(answer, sizeof answer, "%.*s%s%s", (int)(keys - hostile_answer), hostile_answer,
+                       cases[i].keys, keys);
+        static const char *const names[] = {"ranked.csv", "report.md"};
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
+            struct adv_text text;
+            artifact_of(answer, names[j], &text);
+            assert_non_null(strstr(text.data, cases[i].mesh));
+            adv_text_free(&text);
+        }
+    }
+}
+
 static void scripts_quote_what_came_from_a_request(void **state)
 {
     (void)state;
@@ -367,7 +418,7 @@ static void every_artifact_is_made_from_a_stored_answer(void **state)
         {"verify.sh", "TOPOLOGY='tpu7x-128' SLICES=2\n"},
         {"verify.sh", "FLAGS='--xla_a=1 --xla_b=2'\n"},
         {"trace.json", "\"ts\":1000000.000,\"dur\":500000.000,\"name\":\"fsdp\\\"\",\"cat\":\"ici\""},
-        {"ranked.csv", "1,1,1.5,0,0,0,0,0,0.5,1,\"fits\",\"fsdp=64\",\"'=cmd|x\",\"MaxText "},
+        {"ranked.csv", "1,1,1.5,0,0,0,0,0,0.5,1,\"fits\",\"dcn_data=2 fsdp=64\",\"'=cmd|x\",\"MaxText "},
         {"ranked.csv", ",\"tpu7x\",\"4x4x4\",2\r\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -482,6 +533,8 @@ int main(void)
         cmocka_unit_test(changes_name_exactly_the_keys_that_differ_with_defaults_spelled_out),
         cmocka_unit_test(each_flag_is_written_once_and_bundles_do_not_override_the_plan),
         cmocka_unit_test(files_of_a_plan_that_does_not_fit_say_so_first),
+        cmocka_unit_test(files_tell_a_tight_plan_one_that_does_not_start_and_a_what_if_chip),
+        cmocka_unit_test(tables_name_the_axes_between_slices),
         cmocka_unit_test(scripts_quote_what_came_from_a_request),
         cmocka_unit_test(submitted_commands_are_one_line_with_the_readers_variables),
         cmocka_unit_test(a_benchmark_writes_no_checkpoints_unless_the_answer_speaks_of_them),

@@ -185,11 +185,23 @@ static void check_unit(const struct unit *unit, double measured, double predicte
                       unit->name, ratio, predicted, unit->name);
 }
 
+/* What a program can take of a device is a little less than the device has, which tools report: no device has
+ * a tenth more. */
+static void check_room(double measured_bytes, double limit_bytes, adv_err *err)
+{
+    const double most_over_limit = 1.1;
+    if (!(limit_bytes > 0.0) || !(measured_bytes > most_over_limit * limit_bytes)) return;
+    (void)adv_err_add(
+        err, ADV_E_INVALID, memory.pointer, "give the bytes of one device, not of a chip or host",
+        "%.6g bytes do not fit into a device, of which a program can take %.6g", measured_bytes, limit_bytes);
+}
+
 adv_code adv_measured_check(const struct adv_measured *measured, const struct adv_measured_plan *plan,
                             adv_err *err)
 {
     check_unit(&step_time, measured->step_time_s, plan->step_time_s, err);
     check_unit(&memory, measured->hbm_bytes_per_device, plan->hbm_bytes_per_device, err);
+    check_room(measured->hbm_bytes_per_device, plan->hbm_limit_bytes_per_device, err);
     if (err->code) return err->code;
     const double plan_tokens = plan->tokens_per_s_per_chip * plan->step_time_s;
     const double tokens = measured->tokens_per_s_per_chip * measured->step_time_s;

@@ -26,6 +26,7 @@ struct adv_measured {
 struct adv_measured_plan {
     double step_time_s, step_time_low_s, step_time_high_s;
     double tokens_per_s_per_chip, hbm_bytes_per_device;
+    double hbm_limit_bytes_per_device; /* NAN or 0: not known */
     int devices, chips;
 };
 

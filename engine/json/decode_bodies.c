@@ -113,6 +113,7 @@ adv_code adv_decode_measured_plan(const char *response_json, size_t response_byt
                                            .step_time_high_s = source->row.step_time_high_s,
                                            .tokens_per_s_per_chip = source->row.tokens_per_s_per_chip,
                                            .hbm_bytes_per_device = source->row.hbm_bytes_per_device,
+                                           .hbm_limit_bytes_per_device = source->hbm_limit_bytes_per_device,
                                            .devices = source->devices,
                                            .chips = source->chips};
     adv_arena_free(&arena);

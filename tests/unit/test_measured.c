@@ -151,6 +151,28 @@ static void another_unit_is_refused_and_what_a_machine_may_take_is_not(void **st
     }
 }
 
+static void no_device_holds_more_than_it_has(void **state)
+{
+    (void)state;
+    const struct {
+        double measured_bytes, limit_bytes;
+        adv_code code;
+    } cases[] = {{34.3e9, 33.55e9, ADV_OK}, /* a tool counts what the runtime takes, too */
+                 {60e9, 33.55e9, ADV_E_INVALID},
+                 {60e9, 0.0, ADV_OK}}; /* an old answer: not known */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        adv_err err = adv_err_empty();
+        const struct adv_measured measured = {.step_time_s = 2.0,
+                                              .hbm_bytes_per_device = cases[i].measured_bytes,
+                                              .tokens_per_s_per_chip = (double)NAN};
+        const struct adv_measured_plan predicted = {.step_time_s = 2.0,
+                                                    .hbm_bytes_per_device = 30e9,
+                                                    .hbm_limit_bytes_per_device = cases[i].limit_bytes};
+        assert_int_equal(adv_measured_check(&measured, &predicted, &err), cases[i].code);
+        if (cases[i].code) assert_string_equal(err.findings[0].pointer, "/hbm_bytes_per_device");
+    }
+}
+
 static void times_are_told_by_their_looks(void **state)
 {
     (void)state;
@@ -170,6 +192,7 @@ int main(void)
         cmocka_unit_test(a_log_that_tells_nothing_is_refused),
         cmocka_unit_test(tokens_of_another_plan_are_refused),
         cmocka_unit_test(another_unit_is_refused_and_what_a_machine_may_take_is_not),
+        cmocka_unit_test(no_device_holds_more_than_it_has),
         cmocka_unit_test(times_are_told_by_their_looks),
     };
     return run_group(tests);

@@ -22,13 +22,19 @@
     "('measured_' || b.value))::float8 / nullif((r ->> ('published_' || b.value))::float8, 0))) DESC NULLS " \
     "LAST LIMIT 1"
 
+/* How many of the measurements that the calibration of row `c` stands on are no more. */
+#define GONE                                                                                                 \
+    "(SELECT count(*) FROM json_array_elements(c.fit -> 'rows') r WHERE NOT EXISTS (SELECT FROM "            \
+    "measurements m WHERE m.id = (r ->> 'measurement_id')::uuid))"
+
 /* Why the calibration of row `c` cannot be put in force; null: it can. The published fit is within a sixth of
  * every measured step (tests/accuracy/report.md) and within a tenth of the memory of nine in ten compiled
  * plans (tests/compile/report.md): a factor of 5 on the time or 2 on the memory is not of a chip, but of a
  * measurement in another unit or of another plan. */
 #define REFUSAL                                                                                              \
     "CASE WHEN c.factors::text = '{}' THEN 'it corrects nothing: fewer than three measurements of each "     \
-    "chip' ELSE (SELECT format('it multiplies the %s of %s by %s, where %s to %s is plausible: %s %s were "  \
+    "chip' WHEN " GONE " > 0 THEN format('%s of its measurements have been deleted since: fit again', " GONE \
+    ") ELSE (SELECT format('it multiplies the %s of %s by %s, where %s to %s is plausible: %s %s were "      \
     "measured, %s predicted. If that is another unit or plan, DELETE /v1/runs/%s/measurements/%s and fit "   \
     "again', b.what, f.key, least(1 + (f.value ->> b.member)::float8, 1e9)::real, b.least, b.most, "         \
     "w.measured, b.unit, w.published, w.run, w.id) FROM json_each(c.factors) f CROSS JOIN (VALUES ('step "   \

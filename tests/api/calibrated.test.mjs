@@ -136,3 +136,30 @@ test('an out-of-memory message is explained by the calibration of the project th
   const refused = await problem(assert, await ask(plan({ store: true })), 422, 'invalid-request');
   assert.equal(refused.errors[0].pointer, '/request/store');
 });
+
+test('a daemon that has never reached the database corrects no project by a calibration that it does not know', async () => {
+  const away = await startDaemon({ database: 'postgresql://127.0.0.1:1/nobody?connect_timeout=1', waitFor: 'listening' });
+  try {
+    const refused = await problem(assert, await away.post('/v1/estimate', plan({ project: 'slow' })), 503, 'store-unavailable');
+    assert.equal(refused.errors[0].pointer, '/project');
+    assert.match(refused.errors[0].detail, /not known which calibration is in force/);
+    assert.equal((await away.post('/v1/estimate', plan())).status, 200, 'without a project nothing is corrected');
+  } finally {
+    await away.stop();
+  }
+});
+
+test('a calibration whose measurements were deleted is not put in force again', async () => {
+  const early = await estimate({ project: 'mended', store: true });
+  const measured = [];
+  for (let day = 1; day < 4; day++) {
+    const body = { step_time_s: early.step_time_s * (1.5 + day / 1000), source: 's', at: `2026-11-0${day}` };
+    measured.push((await json(await daemon.post(`/v1/runs/${early.run_id}/measurements`, body), 201)).measurement_id);
+  }
+  const { calibration_id: id } = await json(await daemon.post('/v1/calibrations', { project: 'mended' }), 201);
+  assert.equal((await json(await daemon.fetch(`/v1/calibrations/${id}`))).refusal, null);
+  assert.equal((await daemon.fetch(`/v1/runs/${early.run_id}/measurements/${measured[0]}`, { method: 'DELETE' })).status, 204);
+  const refused = await problem(assert, await daemon.fetch(`/v1/calibrations/${id}/activate`, { method: 'POST' }), 409, 'conflict');
+  assert.match(refused.detail, /1 of its measurements have been deleted since: fit again/);
+  near((await estimate({ project: 'mended' })).step_time_s, early.step_time_s, 'it corrects nothing');
+});

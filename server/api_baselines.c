@@ -4,8 +4,10 @@
 #include "engine/json/decode_gate.h"
 #include "server/api.h"
 #include "server/app.h"
+#include "server/gate.h"
 #include "server/json_text.h"
 #include "server/store_baselines.h"
+#include "server/store_runs.h"
 
 #define BASELINE_LIMIT_BYTES (64 * 1024)  /* with 100 changes of 200 bytes */
 #define LIST_LIMIT_BYTES     (256 * 1024) /* 200 rows of at most 700 bytes */
@@ -95,6 +97,26 @@ adv_code adv_api_baseline_get(struct adv_exchange *exchange, adv_err *err)
     return with_history ? reply_history(exchange, err) : reply_current(exchange, err);
 }
 
+/* What the real compiler has refused for memory is as little to compare with as what is predicted not to fit.
+ * A run that cannot be read is refused by adv_store_baseline_put. */
+static adv_code refuse_refuted(struct adv_exchange *exchange, const char *run_id, adv_err *err)
+{
+    struct adv_stored_run run;
+    struct adv_gate_side side = {0};
+    adv_err ignored = adv_err_empty();
+    if (!adv_uuid_valid(run_id) || adv_store_run_get(exchange->db, run_id, &run, &ignored)) return ADV_OK;
+    adv_code code = ADV_OK;
+    if (!adv_gate_read_answer(run.response, &side.now, &ignored))
+        code = adv_api_word_of(exchange, run.response, 1, &side.word, err);
+    adv_store_run_free(&run);
+    if (code || !adv_gate_is_refuted(&side)) return code;
+    return adv_err_add(
+        err, ADV_E_INVALID, "/run_id", "use a run that fits",
+        "the real compiler says that the run does not fit in memory (%.100s): it is nothing to "
+        "compare with",
+        side.word.versions);
+}
+
 adv_code adv_api_baseline_put(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_baseline_condition condition;
@@ -112,6 +134,7 @@ adv_code adv_api_baseline_put(struct adv_exchange *exchange, adv_err *err)
     }
     code = adv_decode_run_id(adv_exchange_body(exchange), exchange->body_bytes, run_id, err);
     if (!code) code = err->code;
+    if (!code) code = refuse_refuted(exchange, run_id, err);
     struct adv_baseline baseline;
     if (!code)
         code = adv_store_baseline_put(exchange->db, &name, run_id, &condition, &baseline, &created, err);

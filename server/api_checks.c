@@ -130,6 +130,7 @@ static adv_code load_baseline(struct adv_exchange *exchange, const struct adv_ga
         const struct adv_baseline_candidate candidate = {request->candidate_run_id, kept.principal, kept.key};
         code = adv_store_baseline_find(exchange->db, &name, &candidate, &baseline, &found);
         if (!code) code = load_pinned(exchange, baseline.run_id, project, side, &found);
+        if (!code) side->gate.stands_in = !baseline.pinned;
     }
     if (!code && !side->gate.stored.fits)
         code = adv_err_add(&found, ADV_E_INVALID, "", "use a run that fits",

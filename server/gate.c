@@ -7,6 +7,7 @@
 
 #include "engine/base/text.h"
 #include "engine/base/units.h"
+#include "engine/cost/estimate.h"
 
 #define DESCRIBED_BYTES 128   /* two fit into a finding */
 #define SLACK_FRAC      1e-12 /* rounding of a quotient must not fail a candidate that equals its limit */
@@ -34,6 +35,11 @@ static void say(struct adv_gate_said *list, int *count, int capacity, const char
 static double per_token(const struct adv_gate_numbers *numbers)
 {
     return numbers->step_time_s / numbers->tokens_per_step;
+}
+
+bool adv_gate_is_tight(const struct adv_gate_numbers *numbers)
+{
+    return numbers->fits && strcmp(numbers->fit_verdict, adv_fit_name(ADV_FIT_TIGHT)) == 0;
 }
 
 static bool alike(double a, double b)
@@ -147,6 +153,19 @@ static bool is_of_time(int limit)
     return limit != ADV_GATE_HBM;
 }
 
+static bool same_machine(const struct adv_gate_numbers *a, const struct adv_gate_numbers *b)
+{
+    return strcmp(a->chip, b->chip) == 0 && strcmp(a->topology, b->topology) == 0 && a->slices == b->slices;
+}
+
+/* Whether a candidate that keeps to the limit takes no longer for a token. Half the chips train as many
+ * tokens a chip, and a price may fall faster than the time rises. */
+static bool bounds_time(int limit, const struct adv_gate_numbers *from, const struct adv_gate_numbers *to)
+{
+    return limit == ADV_GATE_STEP_TIME || limit == ADV_GATE_TIME_PER_TOKEN ||
+           (limit == ADV_GATE_TOKENS_PER_CHIP && same_machine(from, to));
+}
+
 /* A limit that is narrower than what the prediction is sure of: a pass or a fail is then the model's opinion
  * of the change, not more. */
 static void note_interval(const struct adv_gate_numbers *to, const struct adv_gate_limits *limits,
@@ -238,8 +257,7 @@ static void note_compiler(const struct adv_gate_side *candidate, struct adv_gate
          word->versions, to->maxtext, to->libtpu);
 }
 
-/* The real compiler has asked for more memory than the device has. Of what-if hardware it cannot speak. */
-static bool is_refuted(const struct adv_gate_side *side)
+bool adv_gate_is_refuted(const struct adv_gate_side *side)
 {
     return side->word.known && strcmp(side->word.verdict, "does_not_fit") == 0 && !side->now.is_what_if;
 }
@@ -250,12 +268,45 @@ static void note_disagreement(const struct adv_gate_side *candidate, const struc
 {
     const struct adv_verification_word *word = &candidate->word;
     const bool compiles = word->known && strcmp(word->verdict, "compiles") == 0;
-    if (!word->known || limits->must_compile || candidate->now.is_what_if || is_refuted(candidate) ||
+    if (!word->known || limits->must_compile || candidate->now.is_what_if || adv_gate_is_refuted(candidate) ||
         compiles == candidate->now.fits)
         return;
     NOTE(verdict, "compiler_disagrees",
          "the candidate is predicted %s, and the compiler's verdict on it is %.16s (%.100s)",
          candidate->now.fits ? "to fit" : "not to fit", word->verdict, word->versions);
+}
+
+/* What is to be known of a baseline before anything is read off the comparison with it. */
+static void note_baseline(const struct adv_gate_side *baseline, struct adv_gate_verdict *verdict)
+{
+    const struct adv_gate_numbers *from = &baseline->now;
+    if (baseline->stands_in)
+        NOTE(verdict, "stand_in_baseline",
+             "no run is set as the baseline: run %s, the last that passed a limit on time, stands in for it, "
+             "so that limits count from there. PUT /v1/baselines/{project}/{label} sets one",
+             baseline->run_id);
+    if (!from->fits)
+        NOTE(verdict, "baseline_does_not_fit", "the baseline does not fit in memory any more");
+    else if (adv_gate_is_refuted(baseline))
+        NOTE(verdict, "baseline_does_not_fit",
+             "the compiler says that the baseline does not fit in memory (%.100s)", baseline->word.versions);
+    else if (baseline->word.known && strcmp(baseline->word.verdict, "refused") == 0)
+        NOTE(verdict, "baseline_refused", "the compiler refuses the baseline (%.100s)",
+             baseline->word.versions);
+    if (from->over_vmem[0])
+        NOTE(verdict, "baseline_kernel_over_vmem", "the baseline does not start: %.200s", from->over_vmem);
+}
+
+/* A plan that fits by the prediction, less surely than one that would be advised, and that the compiler has
+ * said nothing of. */
+static void note_tight(const char *name, const struct adv_gate_side *side, struct adv_gate_verdict *verdict)
+{
+    const struct adv_gate_numbers *now = &side->now;
+    if (!adv_gate_is_tight(now) || (side->word.known && !now->is_what_if)) return;
+    NOTE(verdict, "tight",
+         "the %s is tight: with %.2f GiB per device it fits with a probability of %.2g. The real compiler "
+         "knows: POST /v1/runs/{id}/verifications, and \"must_compile\": true",
+         name, now->hbm_bytes_per_device / ADV_GIB, now->fit_probability);
 }
 
 static void note_differences(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
@@ -266,11 +317,9 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
     note_reevaluation("candidate", candidate, verdict);
     const char *outdated = to->outdated[0] ? to->outdated : from->outdated;
     if (outdated[0]) NOTE(verdict, "calibration_of_another_engine", "%s; fit it again", outdated);
-    if (!from->fits)
-        NOTE(verdict, "baseline_does_not_fit", "the baseline does not fit in memory any more");
-    else if (is_refuted(baseline))
-        NOTE(verdict, "baseline_does_not_fit",
-             "the compiler says that the baseline does not fit in memory (%.100s)", baseline->word.versions);
+    note_baseline(baseline, verdict);
+    note_tight("baseline", baseline, verdict);
+    note_tight("candidate", candidate, verdict);
     if (!same_model(from, to))
         NOTE(verdict, "unlike_model", "the models differ: %.60s instead of %.60s", to->model, from->model);
     if (!alike(from->sequence_tokens, to->sequence_tokens))
@@ -279,8 +328,7 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
     if (!alike(from->tokens_per_step, to->tokens_per_step))
         NOTE(verdict, "other_batch", "a step trains %.0f tokens instead of %.0f: times are judged per token",
              to->tokens_per_step, from->tokens_per_step);
-    if (strcmp(from->chip, to->chip) != 0 || strcmp(from->topology, to->topology) != 0 ||
-        from->slices != to->slices)
+    if (!same_machine(from, to))
         NOTE(verdict, "other_machine",
              "the machines differ, %d x %.20s %.20s instead of %d x %.20s %.20s: the time per token is that "
              "of the whole machine, tokens per chip and dollars tell its price",
@@ -290,14 +338,30 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
 }
 
 /* No word is not a good word: a gate that asks for proof fails without. */
-static void fail_compile(const struct adv_verification_word *word, struct adv_gate_verdict *verdict)
+static void fail_compile(const struct adv_gate_side *candidate, struct adv_gate_verdict *verdict)
 {
     static const char code[] = "does_not_compile";
-    verdict->unknown_count += !word->known;
-    if (!word->known && !word->versions[0])
+    const struct adv_verification_word *word = &candidate->word;
+    const bool is_known = word->known && !candidate->now.is_what_if;
+    verdict->unknown_count += !is_known;
+    if (candidate->now.is_what_if)
+        FAIL(verdict, code,
+             "the compiler knows the published hardware only: of a candidate on other (cluster.overrides) it "
+             "cannot speak");
+    else if (!is_known && !word->versions[0])
         FAIL(verdict, code,
              "the compiler cannot be asked about the candidate: MaxText has no file for its model");
-    else if (!word->known)
+    else if (!is_known && word->failure[0])
+        FAIL(verdict, code,
+             "the compiler was asked about the candidate and gave no verdict: %.200s. POST "
+             "/v1/runs/{id}/verifications asks it again",
+             word->failure);
+    else if (!is_known && word->is_waited_for)
+        FAIL(verdict, code,
+             "the compiler of %.100s has been asked about the candidate and has not answered yet: check "
+             "again when GET /v1/runs/{id}/verifications says that it is done",
+             word->versions);
+    else if (!is_known)
         FAIL(verdict, code,
              "the compiler of %.100s has not been asked about the candidate: POST "
              "/v1/runs/{id}/verifications, and check again",
@@ -315,7 +379,7 @@ static void fail_memory(const struct adv_gate_side *candidate, const struct adv_
     const double gib = to->hbm_bytes_per_device / ADV_GIB;
     if (!to->fits)
         FAIL(verdict, "does_not_fit", "the candidate needs %.2f GiB per device and does not fit", gib);
-    else if (!limits->must_compile && is_refuted(candidate))
+    else if (!limits->must_compile && adv_gate_is_refuted(candidate))
         FAIL(verdict, "does_not_fit",
              "the candidate is predicted to fit with %.2f GiB per device, and the compiler says that it does "
              "not (%.100s)",
@@ -334,10 +398,10 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
         verdict->change_frac[i] = measure(to, limit) / measure(from, limit) - 1.0;
     }
     if (limits->must_fit) fail_memory(candidate, limits, verdict);
-    if (limits->must_compile) fail_compile(&candidate->word, verdict);
+    if (limits->must_compile) fail_compile(candidate, verdict);
     for (int i = 0; i < ADV_GATE_LIMITS; i++) {
         const double worse = worsening(verdict, (enum adv_gate_limit)i);
-        verdict->judges_time = verdict->judges_time || (is_of_time(i) && !isnan(limits->frac[i]));
+        verdict->judges_time |= bounds_time(i, from, to) && !isnan(limits->frac[i]);
         if (!isnan(limits->frac[i]) && !(worse <= limits->frac[i] + SLACK_FRAC))
             fail_limit(from, to, (enum adv_gate_limit)i, limits->frac[i], verdict);
     }

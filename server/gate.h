@@ -22,6 +22,7 @@ struct adv_gate_side {
     bool reevaluated;                  /* the run is of another engine: */
     struct adv_gate_numbers stored;    /* what that one answered; as `now` otherwise */
     struct adv_verification_word word; /* of the real compiler on the plan */
+    bool stands_in;                    /* a baseline that nobody has set: the last run that passed */
 };
 
 struct adv_gate_limits {
@@ -35,10 +36,10 @@ struct adv_gate_said {
 };
 
 #define ADV_GATE_REASONS (ADV_GATE_LIMITS + 3)
-#define ADV_GATE_NOTES   15
+#define ADV_GATE_NOTES   19
 struct adv_gate_verdict {
     bool pass;
-    bool judges_time; /* one of the limits bounds time, or what is paid for it */
+    bool judges_time; /* one of the limits bounds the time that a token takes */
     double
         change_frac[ADV_GATE_LIMITS]; /* candidate over baseline, less 1; NAN unknown, then a limit fails */
     int reasons_count, notes_count;
@@ -53,6 +54,12 @@ struct adv_gate_verdict {
 ADV_MUST_CHECK adv_code adv_gate_compare_like(const struct adv_gate_side *baseline,
                                               const struct adv_gate_side *candidate,
                                               const bool may_differ[ADV_GATE_UNLIKES], adv_err *err);
+
+/* The plan fits by the prediction, but less surely than a plan has to be to be advised. */
+bool adv_gate_is_tight(const struct adv_gate_numbers *numbers);
+
+/* The real compiler has asked for more memory than the device has. Of what-if hardware it cannot speak. */
+bool adv_gate_is_refuted(const struct adv_gate_side *side);
 
 void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                     const struct adv_gate_limits *limits, struct adv_gate_verdict *verdict);

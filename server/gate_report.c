@@ -30,6 +30,8 @@ static void print_numbers(struct adv_text *text, const struct adv_gate_numbers *
     adv_json_text_number(text, "usd_per_billion_tokens", numbers->usd_per_billion_tokens);
     adv_json_text_number(text, "hbm_bytes_per_device", numbers->hbm_bytes_per_device);
     adv_json_text_bool(text, "fits", numbers->fits);
+    adv_json_text_string(text, "fit_verdict", numbers->fit_verdict);
+    adv_json_text_number(text, "fit_probability", numbers->fit_probability);
     adv_gate_print_engine(numbers, text);
 }
 
@@ -133,6 +135,11 @@ static void print_words(const struct adv_gate_report *report, struct adv_text *t
         adv_text_format(text, "| compiled HBM per device | | %.5g GiB | |\n", after / ADV_GIB);
 }
 
+static const char *fit_name(const struct adv_gate_numbers *numbers)
+{
+    return !numbers->fits ? "no" : adv_gate_is_tight(numbers) ? "tight" : "yes";
+}
+
 void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_text *text)
 {
     const struct adv_gate_verdict *verdict = report->verdict;
@@ -156,7 +163,8 @@ void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_te
     print_row(text, "tokens per step", "", from->tokens_per_step, to->tokens_per_step);
     print_row(text, "HBM per device", "GiB", from->hbm_bytes_per_device / ADV_GIB,
               to->hbm_bytes_per_device / ADV_GIB);
-    adv_text_format(text, "| fits | %s | %s | |\n", from->fits ? "yes" : "no", to->fits ? "yes" : "no");
+    adv_text_format(text, "| fits | %s | %s | |\n| fit probability | %.3g | %.3g | |\n", fit_name(from),
+                    fit_name(to), from->fit_probability, to->fit_probability);
     print_words(report, text);
 }
 

@@ -249,6 +249,25 @@ adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct a
     return ADV_OK;
 }
 
+/* What became of the newest verification of a plan that has no word. */
+static adv_code find_asked(struct adv_db *db, const char *assign, const char *whole,
+                           struct adv_verification_word *word, adv_err *err)
+{
+    struct adv_rows rows;
+    const adv_code code = adv_db_run(
+        db,
+        "SELECT state <> 'done', result ->> 'reason' FROM verification_plans WHERE plan_sha256 IN "
+        "($1, $2) AND state <> 'cancelled' AND (state <> 'done' OR verdict = 'failed') ORDER BY verification_id DESC LIMIT 1",
+        ADV_VALUES(assign, whole), &rows, err);
+    if (code) return code;
+    word->is_waited_for = rows.count > 0 && adv_rows_true(&rows, 0, 0);
+    if (rows.count > 0 && !word->is_waited_for)
+        (void)snprintf(word->failure, sizeof word->failure, "%s", adv_rows_text(&rows, 0, 1));
+    adv_text_mend(word->failure);
+    adv_rows_free(&rows);
+    return ADV_OK;
+}
+
 adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_verification_word *word,
                                adv_err *err)
 {
@@ -264,13 +283,13 @@ adv_code adv_verification_find(struct adv_db *db, const char *plan, struct adv_v
                                ADV_VALUES(assign, whole), &rows, err);
     if (code) return code;
     word->known = rows.count > 0;
-    if (!word->known) {
-        adv_proof_versions(adv_compiler_versions(), word->versions);
-    } else {
+    if (word->known) {
         (void)snprintf(word->verdict, sizeof word->verdict, "%s", adv_rows_text(&rows, 0, 0));
         word->compiled_hbm_bytes_per_device = adv_rows_number(&rows, 0, 1);
         (void)snprintf(word->versions, sizeof word->versions, "%s", adv_rows_text(&rows, 0, 2));
     }
     adv_rows_free(&rows);
-    return ADV_OK;
+    if (word->known) return ADV_OK;
+    adv_proof_versions(adv_compiler_versions(), word->versions);
+    return find_asked(db, assign, whole, word, err);
 }

@@ -155,6 +155,8 @@ static adv_code store(struct turn *turn, const struct adv_sweep_item *item, enum
     if (response->overflow) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
     adv_db_act_for(turn->db, turn->batch.principal, "", true);
     adv_code code = adv_store_run_save(turn->db, &run, NULL, &outcome, err);
+    if (!code && outcome == ADV_STORE_SAVED)
+        adv_metrics_add(&turn->sweeper->app->metrics, ADV_COUNTER_RUNS_STORED, 1);
     if (!code) code = verify_behind(turn, item, answer, response, err);
     adv_db_act_for(turn->db, "", "", false);
     return code;

@@ -11,4 +11,6 @@ struct adv_verification_word {
     double compiled_hbm_bytes_per_device;    /* NAN: the compiler got not so far */
     char versions[ADV_LIMIT_PROOF_VERSIONS]; /* "maxtext 0.2.5, …"; of who would be asked where nothing is
                                                 known; "" where nobody can be */
+    bool is_waited_for;                      /* nothing is known: a verification is queued or runs */
+    char failure[ADV_LIMIT_DETAIL];          /* nothing is known: why the last one ended without; or "" */
 };

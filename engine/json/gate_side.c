@@ -106,6 +106,8 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     numbers->usd_per_billion_tokens = adv_json_number_of(estimate, "usd_per_billion_tokens");
     numbers->hbm_bytes_per_device = adv_json_number_of(estimate, "hbm_bytes_per_device");
     numbers->fits = json_is_true(json_object_get(estimate, "fits"));
+    copy_text(numbers->fit_verdict, estimate, "fit_verdict");
+    numbers->fit_probability = adv_json_number_of(estimate, "fit_probability");
     numbers->tflops_per_token =
         adv_json_number_of(estimate, "tflops_per_s_per_chip") / numbers->tokens_per_s_per_chip;
     numbers->expert_capacity_factor = adv_json_number_of(estimate, "expert_capacity_factor");

@@ -14,7 +14,9 @@ struct adv_gate_numbers {
     double tokens_per_step, sequence_tokens;
     double tokens_per_s_per_chip, usd_per_billion_tokens; /* NAN without a price */
     double hbm_bytes_per_device;
-    bool fits;
+    bool fits; /* also where it is tight */
+    char fit_verdict[ADV_LIMIT_NAME];
+    double fit_probability;
     char over_vmem[ADV_LIMIT_DETAIL]; /* which kernel does not compile for want of VMEM; ""
                                          none */
     char model[ADV_LIMIT_NAME], decoder_block[ADV_LIMIT_NAME];

@@ -102,11 +102,11 @@ test('a check without a limit on time lets no run pass for a baseline, and a fai
   const baseline = { run_id: await store(request()) };
   const slow = { run_id: await store(request(names, { remat_policy: 'full' })) };
   const stands = () => daemon.post('/v1/checks', { baseline: names, candidate: request() });
-  for (const limits of [undefined, {}, { must_fit: false }, { hbm_increase_frac: 9 }]) {
+  for (const limits of [undefined, {}, { must_fit: false }, { hbm_increase_frac: 9 }, { usd_per_token_increase_frac: 9 }]) {
     assert.equal((await judge({ baseline, candidate: slow, limits })).verdict, 'pass');
     assert.equal((await stands()).status, 404, `nothing was said of its time by ${JSON.stringify(limits)}`);
   }
-  assert.equal((await judge({ baseline, candidate: slow, limits: { usd_per_token_increase_frac: 9 } })).verdict, 'pass');
+  assert.equal((await judge({ baseline, candidate: slow, limits: { time_per_token_increase_frac: 9 } })).verdict, 'pass');
   assert.equal((await (await stands()).json()).baseline.run_id, slow.run_id);
   assert.equal((await judge({ baseline, candidate: slow, limits: { hbm_increase_frac: -0.99 } })).verdict, 'fail');
   assert.equal((await stands()).status, 404, 'what failed, failed, whatever was asked');
@@ -167,4 +167,84 @@ test('a word that says otherwise than the prediction is noted where no limit ask
   const two = await asked(refused);
   assert.equal(two.verdict, 'pass');
   assert.match(two.notes.find(({ code }) => code === 'compiler_disagrees').detail, /to fit, and the compiler's verdict on it is refused/);
+});
+
+test('a tight plan passes with its probability, in every report, until the compiler has spoken', async () => {
+  const baseline = await store(request());
+  const tight = { model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4' }, config: { per_device_batch_size: 4, max_target_length: 8704, remat_policy: 'full' } };
+  const { fits, fit_verdict, fit_probability } = await (await daemon.post('/v1/estimate', tight)).json();
+  assert.deepEqual([fits, fit_verdict], [true, 'tight']);
+  const allow_unlike = ['model', 'sequence_length'];
+  const verdict = await judge({ baseline: { run_id: baseline }, candidate: tight, allow_unlike, reports: true });
+  assert.deepEqual([verdict.verdict, verdict.candidate.fit_verdict, verdict.candidate.fit_probability], ['pass', 'tight', fit_probability]);
+  assert.match(verdict.notes.find(({ code }) => code === 'tight').detail, new RegExp(`^the candidate is tight: .* probability of ${fit_probability.toPrecision(2)}`));
+  assert.match(verdict.reports.markdown, /\| fits \| yes \| tight \| \|\n\| fit probability \| 1 \| 0\.\d+ \|/);
+  assert.match(verdict.reports.junit, /<system-out>[^]*the candidate is tight/);
+  const stored = await store(tight);
+  assert.equal((await daemon.post(`/v1/runs/${stored}/verifications`, {})).status, 202);
+  await compile();
+  const { notes } = await judge({ baseline: { run_id: baseline }, candidate: { run_id: stored }, allow_unlike });
+  assert.ok(!notes.some(({ code }) => code === 'tight'), 'then its word counts');
+});
+
+test('only a limit on the time of a token lets a run stand in, and a stand-in is told', async () => {
+  const named = (label) => ({ project: 'stands', label });
+  const price = (usd) => ({ cluster: cluster({ price_usd_per_chip_hour: usd }) });
+  const baseline = { run_id: await store(request(price(2))) };
+  const slow = { per_device_batch_size: 1, gradient_accumulation_steps: 2 };
+  const cheap = request({ ...named('cheap'), ...price(0.2), store: true }, slow);
+  const paid = await judge({ baseline, candidate: cheap, limits: { usd_per_token_increase_frac: 0.03 } });
+  assert.equal(paid.verdict, 'pass', JSON.stringify(paid.reasons));
+  assert.ok(paid.time_per_token_increase_frac > 0.03, 'it is slower');
+  const wide = request({ ...named('wide'), cluster: { ...price(2).cluster, topology: '4x4' }, store: true }, slow);
+  const fewer = await judge({ baseline, candidate: wide, limits: { tokens_per_s_per_chip_decrease_frac: 0.9 } });
+  assert.equal(fewer.verdict, 'pass');
+  for (const label of ['cheap', 'wide']) {
+    const refused = await daemon.post('/v1/checks', { baseline: named(label), candidate: request() });
+    assert.equal(refused.status, 404, `${label} stands in for nothing`);
+  }
+  const kept = await judge({ baseline, candidate: request({ ...named('kept'), ...price(2), store: true }), limits: { tokens_per_s_per_chip_decrease_frac: 0.01 } });
+  assert.equal(kept.verdict, 'pass');
+  assert.ok(!kept.notes.some(({ code }) => code === 'stand_in_baseline'));
+  const next = await judge({ baseline: named('kept'), candidate: request() });
+  assert.equal(next.baseline.run_id, kept.candidate.run_id);
+  assert.match(next.notes.find(({ code }) => code === 'stand_in_baseline').detail, new RegExp(`^no run is set as the baseline: run ${kept.candidate.run_id}`));
+});
+
+test('of a plan without a word it is said what became of the question', async () => {
+  const baseline = await store(request());
+  const candidate = await store(request({}, { per_device_batch_size: 1, gradient_accumulation_steps: 3 }));
+  const asked = async (run_id = candidate) => (await judge({ baseline: { run_id: baseline }, candidate: { run_id }, limits: { must_compile: true } })).reasons
+    .find(({ code }) => code === 'does_not_compile')?.detail;
+  assert.match(await asked(), /has not been asked about the candidate: POST/);
+  assert.equal((await daemon.post(`/v1/runs/${candidate}/verifications`, {})).status, 202);
+  assert.match(await asked(), /has been asked about the candidate and has not answered yet/);
+  await compile('silent');
+  assert.match(await asked(), /was asked about the candidate and gave no verdict: .+\. POST/);
+  assert.equal((await daemon.post(`/v1/runs/${candidate}/verifications`, {})).status, 202);
+  assert.match(await asked(), /has not answered yet/, 'it was asked again');
+  await compile();
+  assert.equal(await asked(), undefined);
+  const imagined = await store({ ...request({}, { per_device_batch_size: 1, gradient_accumulation_steps: 3 }), cluster: whatIf });
+  assert.match(await asked(imagined), /knows the published hardware only/, 'though the same plan compiles on the real');
+});
+
+test('what the compiler has refuted, or what does not start, is no baseline', async () => {
+  const put = async (run_id) => {
+    const response = await daemon.fetch('/v1/baselines/none/main', { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ run_id }) });
+    return [response.status, (await response.json()).errors?.[0].detail ?? ''];
+  };
+  const refuted = await store(request({}, { per_device_batch_size: 1, gradient_accumulation_steps: 5 }));
+  assert.equal((await daemon.post(`/v1/runs/${refuted}/verifications`, {})).status, 202);
+  await compile('oom');
+  const [status, detail] = await put(refuted);
+  assert.equal(status, 422);
+  assert.match(detail, /the real compiler says that the run does not fit in memory/);
+  const tiles = Object.fromEntries(['sa_block_q', 'sa_block_kv', 'sa_block_kv_compute'].map((key) => [key, 8192]));
+  const stuck = request({}, { ...tiles, attention: 'flash', per_device_batch_size: 1, max_target_length: 8192 });
+  const answer = await (await daemon.post('/v1/estimate', { ...stuck, store: true })).json();
+  assert.ok(answer.warnings.some(({ code }) => code === 'kernel-over-vmem'), JSON.stringify(answer.warnings));
+  assert.deepEqual((await put(answer.run_id))[0], 422);
+  const judged = await judge({ baseline: { run_id: answer.run_id }, candidate: request({}, { max_target_length: 8192, per_device_batch_size: 1 }) });
+  assert.ok(judged.notes.some(({ code }) => code === 'baseline_kernel_over_vmem'));
 });

@@ -46,6 +46,12 @@ static struct adv_remat_room room_beside_host(const struct adv_remat_measured *m
     return adv_remat_room_left(measured->pricer, &estimate);
 }
 
+double adv_remat_room_beside_all(const struct adv_remat_measured *measured)
+{
+    const struct adv_places all = {measured->on_device, measured->num_vocab_tiling};
+    return room_beside_host(measured, all).at_backward;
+}
+
 static struct adv_remat_room peaks_beside_host(const struct adv_remat_measured *measured,
                                                struct adv_places places)
 {

@@ -52,6 +52,10 @@ struct adv_remat_rooms adv_remat_measure_rooms(const struct adv_remat_measured *
                                                const struct adv_remat_amounts *amounts,
                                                const struct adv_estimate *none);
 
+/* What the backward peak leaves beside everything kept: mostly less than nothing. Near the limit XLA packs a
+ * program anew, so that of two plans that keep nothing and leave the same one may have more to give. */
+double adv_remat_room_beside_all(const struct adv_remat_measured *measured);
+
 struct adv_remat_room adv_remat_room_left(struct adv_pricer *pricer, const struct adv_estimate *estimate);
 
 static inline double adv_remat_least(struct adv_remat_room room)

@@ -430,12 +430,15 @@ static struct adv_remat_room useful(const struct solve *solve, struct adv_remat_
 /* The rooms of the tilings tried: one that gives no more of any cannot help (P3). */
 struct tried {
     struct adv_remat_room alone, shared;
+    double beside_all_bytes;
 };
 
-static bool gives_no_more(const struct solve *solve, const struct tried *tried)
+static bool gives_no_more(const struct solve *solve, const struct adv_remat_measured *measured,
+                          const struct tried *tried)
 {
     return adv_remat_is_within(useful(solve, solve->rooms.alone), tried->alone) &&
-           adv_remat_is_within(useful(solve, solve->rooms.shared), tried->shared);
+           adv_remat_is_within(useful(solve, solve->rooms.shared), tried->shared) &&
+           adv_remat_room_beside_all(measured) <= tried->beside_all_bytes;
 }
 
 /* Whether units are measured once more with the layer input there. What they take goes by where it stays, not
@@ -472,11 +475,12 @@ static bool solve_tiling(struct solve *solve, enum adv_placement input, int tili
     if (!solve->family.family.scan_layers && !measure_units(solve, input, measured)) return false;
     *rooms = adv_remat_measure_rooms(&measured, solve->amounts, &none);
     if (adv_max(adv_remat_least(rooms->alone), adv_remat_least(rooms->shared)) < 0 ||
-        gives_no_more(solve, tried))
+        gives_no_more(solve, &measured, tried))
         return true;
     if (!measure_units(solve, input, measured)) return false;
     tried->alone = adv_remat_widest(tried->alone, useful(solve, rooms->alone));
     tried->shared = adv_remat_widest(tried->shared, useful(solve, rooms->shared));
+    tried->beside_all_bytes = adv_max(tried->beside_all_bytes, adv_remat_room_beside_all(&measured));
     solve->at.tensors = measured.on_device;
     limit_kept(solve);
     branch(solve, 0, nothing, -1);
@@ -486,7 +490,7 @@ static bool solve_tiling(struct solve *solve, enum adv_placement input, int tili
 static bool solve_input(struct solve *solve, enum adv_placement input)
 {
     const struct adv_remat_space *space = solve->space;
-    struct tried tried = {{-1, -1}, {-1, -1}};
+    struct tried tried = {{-1, -1}, {-1, -1}, -(double)INFINITY};
     solve->amounts = is_other(solve, input) ? &solve->other : &solve->usual;
     for (int t = 0; t < space->tilings_count; t++)
         if (adv_remat_may_tile(solve->space, &solve->family, space->tilings[t]) &&

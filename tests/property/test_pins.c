@@ -55,6 +55,12 @@ static double search_s(const char *job, const char *pins)
     JOB("qwen3-235b-a22b", "{\"chip\":\"v5e\",\"topology\":\"16x16\",\"slices\":2}",                         \
         "{\"seq_len\":131072,\"global_batch_sequences\":256}")
 
+/* So near the limit that a finer tiling gives no more room to a plan that keeps nothing, but to others. */
+#define LLAMA_TIGHT(probability)                                                                             \
+    JOB("llama3.1-8b", "{\"chip\":\"v4\",\"topology\":\"2x2x2\"}",                                           \
+        "{\"seq_len\":32768,\"global_batch_sequences\":32},\"search\":{\"fit_probability\":" probability     \
+        "}")
+
 static const struct {
     const char *job, *pins;
 } shrunk[] = {
@@ -69,6 +75,9 @@ static const struct {
     {LLAMA, "\"use_iota_embed\":true"},
     {GEMMA_LONG, "\"sa_use_fused_bwd_kernel\":false"},
     {QWEN_LONG, "\"dq_reduction_steps\":3"},
+    {LLAMA_TIGHT("0.97"), "\"num_vocab_tiling\":8"},
+    {LLAMA_TIGHT("0.96"), "\"num_vocab_tiling\":8"},
+    {LLAMA_TIGHT("0.96"), "\"num_vocab_tiling\":16"},
 };
 
 static void no_pin_makes_a_plan_better(void **state)

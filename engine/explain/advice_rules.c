@@ -231,7 +231,7 @@ static void better_remat(struct adv_review *review)
     pricer->scratch = scratch;
     pricer->request = review->request;
     pricer->constants = review->input->constants;
-    pricer->memory_frac = adv_rank_memory_frac(review->estimate);
+    pricer->share = (struct adv_rank_share){1.0, adv_rank_memory_frac(review->estimate)};
     pricer->budget = 4000; /* best tensors first: what is found later gains little more */
     pricer->front.capacity = 4;
     pricer->front.items = front;

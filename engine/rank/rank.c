@@ -14,44 +14,50 @@ double adv_rank_memory_frac(const struct adv_estimate *estimate)
     return adv_fit_limit_frac(&curve, ADV_FIT_SURE_PROBABILITY);
 }
 
-double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memory_frac)
+double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, struct adv_rank_share share)
 {
-    double frac = memory_frac;
-    if (estimate->memory_spread > 1.0 && memory_frac < 1.0) frac = pow(memory_frac, estimate->memory_spread);
-    return frac * estimate->hbm_limit_bytes_per_device;
+    double sure = share.sure;
+    if (estimate->memory_spread > 1.0 && sure < 1.0) sure = pow(sure, estimate->memory_spread);
+    return share.asked * sure * estimate->hbm_limit_bytes_per_device;
 }
 
-static bool fits_into(double room_bytes, const struct adv_estimate *estimate, double memory_frac)
+static bool fits_into(double room_bytes, const struct adv_estimate *estimate, struct adv_rank_share share)
 {
     return estimate->hbm_bytes_per_device <= room_bytes &&
            !(estimate->host_bytes_per_host >
-             memory_frac * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
+             adv_rank_share_frac(share) * estimate->host_limit_bytes_per_host); /* no known limit: NAN */
 }
 
-bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac)
+bool adv_rank_fits_share(const struct adv_estimate *estimate, struct adv_rank_share share)
 {
-    return fits_into(adv_rank_hbm_room_bytes(estimate, memory_frac), estimate, memory_frac);
+    return fits_into(adv_rank_hbm_room_bytes(estimate, share), estimate, share);
+}
+
+bool adv_rank_fits(const struct adv_estimate *estimate, double sure)
+{
+    return adv_rank_fits_share(estimate, (struct adv_rank_share){1.0, sure});
 }
 
 double adv_rank_room_again(struct adv_rank_room *room, const struct adv_estimate *estimate,
-                           double memory_frac)
+                           struct adv_rank_share share)
 {
     for (int i = 0; i < ADV_RANK_ROOM_ROWS; i++) {
         const struct adv_rank_room_row *row = &room->rows[i];
-        if (row->memory_frac == memory_frac && row->spread == estimate->memory_spread &&
+        if (row->share.asked == share.asked && row->share.sure == share.sure &&
+            row->spread == estimate->memory_spread &&
             row->limit_bytes == estimate->hbm_limit_bytes_per_device)
             return row->bytes;
     }
     struct adv_rank_room_row *row = &room->rows[room->next++ % ADV_RANK_ROOM_ROWS];
-    *row =
-        (struct adv_rank_room_row){memory_frac, estimate->memory_spread, estimate->hbm_limit_bytes_per_device,
-                                   adv_rank_hbm_room_bytes(estimate, memory_frac)};
+    *row = (struct adv_rank_room_row){share, estimate->memory_spread, estimate->hbm_limit_bytes_per_device,
+                                      adv_rank_hbm_room_bytes(estimate, share)};
     return row->bytes;
 }
 
-bool adv_rank_fits_again(struct adv_rank_room *room, const struct adv_estimate *estimate, double memory_frac)
+bool adv_rank_fits_again(struct adv_rank_room *room, const struct adv_estimate *estimate,
+                         struct adv_rank_share share)
 {
-    return fits_into(adv_rank_room_again(room, estimate, memory_frac), estimate, memory_frac);
+    return fits_into(adv_rank_room_again(room, estimate, share), estimate, share);
 }
 
 bool adv_rank_same_mesh(const struct adv_plan *a, const struct adv_plan *b)

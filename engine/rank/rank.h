@@ -36,29 +36,45 @@ static inline double adv_rank_metric(enum adv_objective objective, const struct 
     return estimate->step_time_s / estimate->tokens_per_step;
 }
 
-/* HBM bytes per device that such a plan may take when one with nothing on the host may take `memory_frac` of
- * the limit: a plan whose bytes are known less well leaves more. At 1 every plan may take the limit, and
- * copies that XLA may make are not counted. */
-double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, double memory_frac);
+/* Of the memory limits, what plans may take. */
+struct adv_rank_share {
+    double asked; /* search.memory_frac: of every plan alike */
+    double sure;  /* of that, what a plan with nothing on the host may take to fit surely enough */
+};
 
-/* Whether the search may propose the plan: HBM and host memory within `memory_frac` of their limits. The
- * search asks for search.memory_frac times adv_rank_memory_frac(), or for what the baseline takes if that is
- * more, and for the limit itself only when nothing fits otherwise: then an answer's fit_probability is
- * below what was asked for. */
-bool adv_rank_fits(const struct adv_estimate *estimate, double memory_frac);
+static inline double adv_rank_share_frac(struct adv_rank_share share)
+{
+    return share.asked * share.sure;
+}
+
+/* HBM bytes per device that such a plan may take: one whose bytes are known less well leaves more of what
+ * is there for the sake of sureness. Where `sure` is 1 no plan does, and copies that XLA may make are not
+ * counted. */
+double adv_rank_hbm_room_bytes(const struct adv_estimate *estimate, struct adv_rank_share share);
+
+/* Whether the search may propose the plan: HBM and host memory within their limits' share. The search asks
+ * for search.memory_frac, of that for what fits with search.fit_probability or, where none is given, for
+ * what the baseline fills if that is more. It asks for the limit itself only when nothing fits otherwise:
+ * then an answer's fit_probability is below what was asked for. */
+bool adv_rank_fits_share(const struct adv_estimate *estimate, struct adv_rank_share share);
+
+/* The same where nobody asked for less than the limits. */
+bool adv_rank_fits(const struct adv_estimate *estimate, double sure);
 
 /* The same for many plans of one cluster: what they leave of the limit depends on the spread alone, of which
  * one model's plans have few. Zero-initialised means empty. */
 enum { ADV_RANK_ROOM_ROWS = 3 };
 struct adv_rank_room {
     struct adv_rank_room_row {
-        double memory_frac, spread, limit_bytes, bytes;
+        struct adv_rank_share share;
+        double spread, limit_bytes, bytes;
     } rows[ADV_RANK_ROOM_ROWS];
     unsigned next; /* row to be taken */
 };
 double adv_rank_room_again(struct adv_rank_room *room, const struct adv_estimate *estimate,
-                           double memory_frac);
-bool adv_rank_fits_again(struct adv_rank_room *room, const struct adv_estimate *estimate, double memory_frac);
+                           struct adv_rank_share share);
+bool adv_rank_fits_again(struct adv_rank_room *room, const struct adv_estimate *estimate,
+                         struct adv_rank_share share);
 
 /* The share of the limits within which a plan of this estimate's chip fits with ADV_FIT_SURE_PROBABILITY. */
 double adv_rank_memory_frac(const struct adv_estimate *estimate);

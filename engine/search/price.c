@@ -83,12 +83,12 @@ static double over_limit(const struct adv_estimate *estimate)
 
 bool adv_price_fits(struct adv_pricer *pricer, const struct adv_estimate *estimate)
 {
-    return adv_rank_fits_again(&pricer->room, estimate, pricer->memory_frac);
+    return adv_rank_fits_again(&pricer->room, estimate, pricer->share);
 }
 
 double adv_price_room_bytes(struct adv_pricer *pricer, const struct adv_estimate *estimate)
 {
-    return adv_rank_room_again(&pricer->room, estimate, pricer->memory_frac);
+    return adv_rank_room_again(&pricer->room, estimate, pricer->share);
 }
 
 bool adv_price_compiles(const struct adv_pricer *pricer, const struct adv_plan *plan)

@@ -26,7 +26,7 @@ struct adv_pricer {
     const struct adv_reread *baseline; /* see adv_search_run */
     const struct adv_constants *constants;
     struct adv_cost_scratch *scratch; /* of the family being priced; from the request's arena */
-    double memory_frac;               /* of the limits, that a plan may use: rank.h */
+    struct adv_rank_share share;      /* of the limits, that a plan may use: rank.h */
     struct adv_rank_room room;        /* adv_price_fits's own */
     long evaluated, budget;
     bool spent;                 /* the budget ran out: something was left unpriced */

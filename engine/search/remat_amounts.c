@@ -182,7 +182,7 @@ struct adv_remat_rooms adv_remat_measure_rooms(const struct adv_remat_measured *
                                                const struct adv_remat_amounts *amounts,
                                                const struct adv_estimate *none)
 {
-    const double host_limit = none->host_limit_bytes_per_host * measured->pricer->memory_frac;
+    const double host_limit = none->host_limit_bytes_per_host * adv_rank_share_frac(measured->pricer->share);
     const struct adv_places nowhere = {measured->nowhere, measured->num_vocab_tiling};
     struct adv_remat_rooms rooms = {.alone = adv_remat_room_left(measured->pricer, none),
                                     .shared = room_beside_host(measured, nowhere),

@@ -66,16 +66,21 @@ double adv_run_limit_frac(const struct adv_search_run *run, double probability)
     return adv_fit_limit_frac(&curve, probability);
 }
 
+static bool is_wider(struct adv_rank_share a, struct adv_rank_share b)
+{
+    return adv_rank_share_frac(a) > adv_rank_share_frac(b);
+}
+
 /* Where nothing fits into the share of memory asked for, what fits with the probability asked for comes
  * before memory filled to the very limit. */
 static void search_with_compromise(struct adv_search_run *run)
 {
-    const double fracs[] = {run->memory_frac, adv_run_limit_frac(run, run->request->fit_probability), 1};
+    const struct adv_rank_share shares[] = {run->share, {1.0, run->share.sure}, {1.0, 1.0}};
     search_devices_and_hosts(run);
-    for (size_t i = 1; i < sizeof fracs / sizeof *fracs; i++) {
+    for (size_t i = 1; i < sizeof shares / sizeof *shares; i++) {
         if (run->kept_count > 0 || run->pricer.spent || !run->complete) return; /* or it is not known */
-        if (fracs[i] <= run->pricer.memory_frac) continue;
-        run->pricer.memory_frac = fracs[i];
+        if (!is_wider(shares[i], run->pricer.share)) continue;
+        run->pricer.share = shares[i];
         /* families are counted once, by the last pass */
         run->result->illegal = run->result->out_of_memory = run->result->pruned = 0;
         search_devices_and_hosts(run);
@@ -93,11 +98,11 @@ static bool start_frugally(struct adv_search_run *run, struct adv_candidate *tig
     run->pricer.spent = run->pricer.evaluated >= budget;
     run->pricer.budget = budget;
     run->complete = !run->pricer.spent;
-    if (run->kept_count == 0 || run->pricer.memory_frac <= run->memory_frac) return false;
+    if (run->kept_count == 0 || !is_wider(run->pricer.share, run->share)) return false;
     *tight = run->kept[0];
     run->kept_count = 0;
     run->cutoff = (double)INFINITY;
-    run->pricer.memory_frac = run->memory_frac;
+    run->pricer.share = run->share;
     return true;
 }
 
@@ -115,8 +120,8 @@ static void search_all(struct adv_search_run *run)
     if (run->complete && run->request->objective != ADV_OBJECTIVE_HBM)
         adv_run_widen_front(run, may_offload_optimizer(run));
     run->pricer.budget = budget;
-    if (!has_tight || (run->kept_count > 0 && run->pricer.memory_frac <= run->memory_frac)) return;
-    run->pricer.memory_frac = 1;
+    if (!has_tight || (run->kept_count > 0 && !is_wider(run->pricer.share, run->share))) return;
+    run->pricer.share = (struct adv_rank_share){1.0, 1.0};
     adv_run_insert(run, &tight.plan, &tight.estimate);
 }
 
@@ -229,7 +234,7 @@ static void offer_baseline(struct adv_search_run *run)
     if (!result->has_baseline || is_within(run) || !is_asked_for(run->request, &run->request->baseline))
         return;
     run->pricer.ledger = run->ledger;
-    if (adv_rank_fits(&result->baseline.estimate, run->pricer.memory_frac) &&
+    if (adv_rank_fits_share(&result->baseline.estimate, run->pricer.share) &&
         adv_price_compiles(&run->pricer, &run->request->baseline))
         adv_run_insert(run, &run->request->baseline, &result->baseline.estimate);
     if (run->pricer.budget - run->pricer.evaluated > RESERVE && improve_in_place(run, &improved) &&
@@ -341,7 +346,7 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
     result->considered = run->space.considered;
     if (run->offloaded) result->considered += run->space.families_count + run->space.left_out;
     result->illegal += run->space.illegal;
-    result->memory_frac = run->pricer.memory_frac;
+    result->memory_frac = adv_rank_share_frac(run->pricer.share);
     result->exhaustive = run->complete && result->left_out == 0;
     say_why_empty(run, result);
     return ADV_OK;
@@ -349,14 +354,14 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
 
 /* A baseline that fills more of its memory than the search would dare shows how much can be used: what is no
  * fuller is as safe. Beyond the limit it shows nothing, nor at it, where parts of it wait for room. */
-static double baseline_memory_frac(const struct adv_estimate *baseline, double memory_frac)
+static double baseline_sure_frac(const struct adv_estimate *baseline, double sure)
 {
     double used = pow(baseline->hbm_bytes_per_device / baseline->hbm_limit_bytes_per_device,
                       1.0 / baseline->memory_spread);
     if (!isnan(baseline->host_limit_bytes_per_host))
         used = adv_max(used, baseline->host_bytes_per_host / baseline->host_limit_bytes_per_host);
     double rounded_up = used * (1 + 1e-12); /* the baseline itself is among the plans */
-    return used < 1 - 1e-9 ? adv_max(memory_frac, rounded_up) : memory_frac;
+    return used < 1 - 1e-9 ? adv_max(sure, rounded_up) : sure;
 }
 
 static adv_code price_baseline(struct adv_search_run *run, adv_err *err)
@@ -380,7 +385,7 @@ static adv_code price_baseline(struct adv_search_run *run, adv_err *err)
     if (result->has_baseline && run->pricer.cloud)
         adv_cloud_offer(run->pricer.cloud, &result->baseline.estimate);
     if (result->has_baseline)
-        run->memory_frac = baseline_memory_frac(&result->baseline.estimate, run->memory_frac);
+        run->share.sure = baseline_sure_frac(&result->baseline.estimate, run->share.sure);
     return code;
 }
 
@@ -400,7 +405,8 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     run->pricer.request = request;
     run->pricer.baseline = baseline;
     run->pricer.constants = constants;
-    run->memory_frac = request->memory_frac * adv_run_limit_frac(run, request->fit_probability);
+    run->share =
+        (struct adv_rank_share){request->memory_frac, adv_run_limit_frac(run, request->fit_probability)};
     run->pricer.budget = request->max_evaluations > 0 ? request->max_evaluations : ADV_SEARCH_BUDGET;
     run->pricer.front.capacity = ADV_SEARCH_PARETO;
     run->pricer.front.items = adv_arena_array(arena, ADV_SEARCH_PARETO, sizeof(struct adv_candidate));
@@ -418,7 +424,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     if (code == ADV_OK) code = price_baseline(run, err);
     if (code == ADV_OK) code = adv_space_build(request, constants, arena, &run->space, err);
     if (code != ADV_OK) return code;
-    run->pricer.memory_frac = run->memory_frac;
+    run->pricer.share = run->share;
     adv_remat_space_build(request, &run->open);
     adv_settle_base(&run->space, &run->open, &run->pricer);
     result->base = run->space.base;

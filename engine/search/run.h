@@ -34,8 +34,8 @@ struct adv_search_run {
     bool offloaded;    /* families were looked at once more with the optimizer state on the host */
     struct adv_run_worker *workers; /* one for each thread; NULL: nothing is priced ahead */
     struct adv_cost_scratch *helper_scratch;
-    double memory_frac;        /* of the limits, that plans may use before any compromise */
-    struct adv_ledger *ledger; /* with a baseline: for what comes of it, whose tiles need not compile */
+    struct adv_rank_share share; /* of the limits, that plans may use before any compromise */
+    struct adv_ledger *ledger;   /* with a baseline: for what comes of it, whose tiles need not compile */
     bool complete;
     bool no_memory; /* the system had none for the bounds */
 };

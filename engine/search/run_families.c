@@ -56,7 +56,7 @@ static void solve_smallest(struct adv_search_run *run, struct adv_plan *plan)
 {
     struct adv_estimate estimate;
     if (!adv_remat_smallest(&run->open, &run->pricer, plan, &estimate)) return;
-    if (!adv_rank_fits(&estimate, run->pricer.memory_frac)) {
+    if (!adv_rank_fits_share(&estimate, run->pricer.share)) {
         run->result->out_of_memory++;
         return;
     }

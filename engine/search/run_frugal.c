@@ -14,7 +14,7 @@ static int first_fitting(struct adv_search_run *run, const struct adv_frugal *fr
         struct adv_estimate priced;
         adv_frugal_plan(&run->space, &run->open, &frugal[i], &trial);
         if (!adv_price(&run->pricer, &trial, &priced)) continue;
-        bool fits = adv_rank_fits(&priced, run->pricer.memory_frac);
+        bool fits = adv_rank_fits_share(&priced, run->pricer.share);
         if (!fits && (found >= 0 || !adv_rank_fits(&priced, 1))) continue;
         adv_estimate_again_interval(run->pricer.scratch, &priced);
         found = i;
@@ -22,7 +22,7 @@ static int first_fitting(struct adv_search_run *run, const struct adv_frugal *fr
         *estimate = priced;
         if (fits) return found;
     }
-    if (found >= 0) run->pricer.memory_frac = 1;
+    if (found >= 0) run->pricer.share = (struct adv_rank_share){1.0, 1.0};
     return found;
 }
 
@@ -43,7 +43,7 @@ static void try_bolder(struct adv_search_run *run, struct adv_frugal *found, str
         adv_frugal_plan(&run->space, &run->open, &bolder[i], &trial);
         if (!adv_price(&run->pricer, &trial, &priced)) return;
         adv_estimate_again_interval(run->pricer.scratch, &priced);
-        if (!adv_rank_fits(&priced, run->pricer.memory_frac) ||
+        if (!adv_rank_fits_share(&priced, run->pricer.share) ||
             !adv_run_comes_before(ADV_OBJECTIVE_STEP_TIME, &priced, estimate))
             continue;
         *found = bolder[i];
@@ -59,7 +59,7 @@ void adv_run_frugally(struct adv_search_run *run)
     struct adv_estimate estimate, priced;
     bool for_speed = run->request->objective != ADV_OBJECTIVE_HBM;
     run->space.base.optimizer_host_offload = run->request->workload.base.optimizer_host_offload;
-    run->pricer.memory_frac = run->memory_frac;
+    run->pricer.share = run->share;
     int count = adv_frugal_families(&run->space, sure_frac, frugal);
     int found = first_fitting(run, frugal, count, &plan, &estimate);
     if (found < 0) return;

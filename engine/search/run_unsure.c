@@ -45,19 +45,19 @@ static double probability_of(const struct adv_candidate *candidate)
     return floor(candidate->estimate.fit_probability * 100) / 100;
 }
 
-static bool solve_within(struct looking *looking, double memory_frac, struct adv_candidate *found)
+static bool solve_within(struct looking *looking, double sure, struct adv_candidate *found)
 {
     struct adv_search_run *run = looking->run;
     const struct adv_estimate_input input = {&run->request->model, &run->request->cluster,
                                              looking->pricer->constants, &found->plan, ADV_FLOPS_CAUSAL_HALF};
-    looking->pricer->memory_frac = memory_frac;
+    looking->pricer->share = (struct adv_rank_share){1.0, sure};
     if (adv_remat_solve(&run->open, looking->pricer, looking->mark, &found->plan, &found->estimate) !=
         ADV_REMAT_SOLVED)
         return false;
     adv_choices_finish(&found->plan);
     looking->code = adv_estimate_plan(&input, &found->estimate, NULL, looking->err);
     return looking->code == ADV_OK && mark_of(run, &found->estimate) < looking->mark &&
-           !adv_rank_fits(&found->estimate, run->pricer.memory_frac);
+           !adv_rank_fits_share(&found->estimate, run->pricer.share);
 }
 
 /* The most that a search may ask for, in hundredths, which fills all of the memory. */
@@ -141,7 +141,7 @@ adv_code adv_run_find_unsure(struct adv_search_run *run, adv_err *err)
     struct adv_pricer pricer = run->pricer;
     struct adv_candidate shown; /* to a front of its own: what is priced here is none of the answer */
     const struct adv_advise_request *request = run->request;
-    if (result->found_count == 0 || run->pricer.memory_frac >= 1 || request->memory_frac < 1 ||
+    if (result->found_count == 0 || adv_rank_share_frac(run->pricer.share) >= 1 || request->memory_frac < 1 ||
         request->objective == ADV_OBJECTIVE_HBM || pricer.spent)
         return ADV_OK; /* nothing fits surely; or whoever asks wants memory left */
     pricer.front = (struct adv_front){.capacity = 1, .items = &shown};

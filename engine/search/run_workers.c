@@ -37,7 +37,7 @@ struct adv_pricer *adv_run_pricer(const struct adv_search_run *run, int worker, 
     struct adv_pricer *pricer = &run->workers[worker].pricer;
     pricer->request = run->request;
     pricer->constants = run->pricer.constants;
-    pricer->memory_frac = run->pricer.memory_frac;
+    pricer->share = run->pricer.share;
     pricer->evaluated = 0;
     pricer->budget = LONG_MAX;
     pricer->spent = false;

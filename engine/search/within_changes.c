@@ -71,7 +71,7 @@ static void offer_one(struct best *best, const struct adv_plan *plan)
     const struct adv_advise_request *request = best->pricer->request;
     struct adv_estimate estimate;
     if (!adv_price_as_it_is(best->pricer, plan, &estimate) ||
-        !adv_rank_fits(&estimate, best->pricer->memory_frac))
+        !adv_rank_fits_share(&estimate, best->pricer->share))
         return;
     adv_estimate_again_interval(best->pricer->scratch, &estimate);
     bool full = best->count == best->capacity;

@@ -86,8 +86,10 @@ static struct place place_of(struct fixture *fixture, const struct adv_estimate 
                      ADV_OK);
     assert_int_equal(space.left_out, 0);
     adv_remat_space_build(fixture->request, &open);
-    pricer = (struct adv_pricer){
-        .request = fixture->request, .constants = fixture->constants, .memory_frac = 1, .budget = 100000000};
+    pricer = (struct adv_pricer){.request = fixture->request,
+                                 .constants = fixture->constants,
+                                 .share = {1.0, 1.0},
+                                 .budget = 100000000};
     pricer.front.items = front;
     pricer.front.capacity = ADV_SEARCH_PARETO;
     pricer.scratch = adv_arena_alloc(&arena, sizeof *pricer.scratch);

@@ -64,7 +64,7 @@ static struct adv_pricer pricer_of(const struct problem *problem, double memory_
     return (struct adv_pricer){.request = problem->fixture.request,
                                .constants = problem->fixture.constants,
                                .scratch = &scratch,
-                               .memory_frac = memory_frac,
+                               .share = {1.0, memory_frac},
                                .budget = LONG_MAX};
 }
 
@@ -176,7 +176,8 @@ static double binding_memory(const struct problem *problem, int family)
     const double low = fmin(least.hbm_bytes_per_device, most.hbm_bytes_per_device);
     const double high = fmax(least.hbm_bytes_per_device, most.hbm_bytes_per_device);
     const double frac =
-        adv_rank_hbm_room_bytes(&least, adv_rank_memory_frac(&least)) / least.hbm_limit_bytes_per_device;
+        adv_rank_hbm_room_bytes(&least, (struct adv_rank_share){1.0, adv_rank_memory_frac(&least)}) /
+        least.hbm_limit_bytes_per_device;
     return (low * 0.95 + (high - low) * pick(100) / 100.0) / frac;
 }
 

@@ -57,13 +57,14 @@ static void the_smallest_budget_finds_a_plan_where_there_is_one(void **state)
     }
 }
 
+static const char baseline[] =
+    ",\"baseline\":{\"config\":{\"ici_fsdp_parallelism\":-1,\"per_device_batch_size\":2,"
+    "\"max_target_length\":8192,\"remat_policy\":\"full\"}}";
+
 /* Somebody who runs it shows that so much can be used. */
 static void plans_may_fill_memory_as_far_as_the_baseline_does(void **state)
 {
     (void)state;
-    static const char baseline[] =
-        ",\"baseline\":{\"config\":{\"ici_fsdp_parallelism\":-1,\"per_device_batch_size\":2,"
-        "\"max_target_length\":8192,\"remat_policy\":\"full\"}}";
     static const double fills[] = {0.5, 0.97, 1.2};
     static struct fixture open;
     struct adv_search_result result;
@@ -88,13 +89,41 @@ static void plans_may_fill_memory_as_far_as_the_baseline_does(void **state)
     }
 }
 
+/* It widens what is not asked for, nothing else. */
+static void what_is_asked_for_is_kept_beside_a_baseline(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *search;
+        double asked, probability;
+    } cases[] = {{",\"search\":{\"memory_frac\":0.8}", 0.8, 0.5}};
+    static struct fixture fixture;
+    struct adv_search_result result;
+    search_job(&fixture, 0, "", baseline, &result);
+    char limit[128], rest[512];
+    snprintf(limit, sizeof limit, ",\"overrides\":{\"hbm_usable_bytes_per_device\":%.0f}",
+             result.baseline.estimate.hbm_bytes_per_device / 0.97);
+    fixture_close(&fixture);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(rest, sizeof rest, "%s%s", baseline, cases[i].search);
+        search_job(&fixture, 0, limit, rest, &result);
+        assert_true(result.found_count > 0 && result.memory_frac < cases[i].asked);
+        for (int k = 0; k < result.found_count; k++) {
+            const struct adv_estimate *found = &result.found[k].estimate;
+            assert_true(found->hbm_bytes_per_device <= cases[i].asked * found->hbm_limit_bytes_per_device);
+            assert_true(found->fit_probability >= cases[i].probability - 1e-9);
+        }
+        fixture_close(&fixture);
+    }
+}
+
 /* A plan that fits as surely as was asked for comes before one that fills the memory, however small a share
  * of it the plan was to take. */
 static void a_share_of_memory_that_holds_nothing_costs_no_certainty(void **state)
 {
     static const char job[] =
-        "{\"model\":\"qwen3-30b-a3b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
-        "\"workload\":{\"seq_len\":32768,\"global_batch_sequences\":4},"
+        "{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5e\",\"topology\":\"4x4\"},"
+        "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":16},"
         "\"search\":{\"memory_frac\":%s}}";
     static struct fixture fixture;
     struct adv_search_result whole, share;
@@ -105,7 +134,7 @@ static void a_share_of_memory_that_holds_nothing_costs_no_certainty(void **state
     assert_true(whole.found_count > 0 && whole.memory_frac < 1);
     const double time_s = whole.found[0].estimate.step_time_s, frac = whole.memory_frac;
     fixture_close(&fixture);
-    snprintf(text, sizeof text, job, "0.8");
+    snprintf(text, sizeof text, job, "0.3");
     fixture_search(&fixture, text, &share);
     assert_true(share.found_count > 0);
     assert_true(share.memory_frac == frac);
@@ -120,6 +149,7 @@ int main(void)
         cmocka_unit_test(a_budget_cuts_the_search_and_says_so),
         cmocka_unit_test(the_smallest_budget_finds_a_plan_where_there_is_one),
         cmocka_unit_test(plans_may_fill_memory_as_far_as_the_baseline_does),
+        cmocka_unit_test(what_is_asked_for_is_kept_beside_a_baseline),
     };
     return run_group(tests);
 }

@@ -141,6 +141,19 @@ static void a_simple_plan_may_be_tight_but_not_at_the_very_limit(void **state)
     assert_int_equal(first_of(with_tensor(10), simple, &tied), 0);
 }
 
+/* What is left for sureness is more where bytes are known less well; what the asker leaves is not. */
+static void the_share_asked_for_is_as_large_for_every_plan(void **state)
+{
+    (void)state;
+    struct adv_candidate made = candidate(1.0);
+    made.estimate.memory_spread = 2;
+    const double room = adv_rank_hbm_room_bytes(&made.estimate, (struct adv_rank_share){0.5, 0.9});
+    assert_close(room, 0.5 * 0.81 * 100 * GIB, 1e-12);
+    need(&made, 49);
+    made.estimate.memory_spread = 2;
+    assert_true(adv_rank_fits_share(&made.estimate, (struct adv_rank_share){0.5, 1.0}));
+}
+
 static void least_memory_is_ordered_by_memory(void **state)
 {
     (void)state;
@@ -192,6 +205,7 @@ int main(void)
         cmocka_unit_test(the_surer_of_two_tied_plans_is_first),
         cmocka_unit_test(only_what_is_tied_with_the_best_comes_first_for_being_simple),
         cmocka_unit_test(a_simple_plan_may_be_tight_but_not_at_the_very_limit),
+        cmocka_unit_test(the_share_asked_for_is_as_large_for_every_plan),
         cmocka_unit_test(least_memory_is_ordered_by_memory),
         cmocka_unit_test(a_thin_front_keeps_its_fastest_and_its_smallest_point),
         cmocka_unit_test(the_first_plan_is_on_the_front),

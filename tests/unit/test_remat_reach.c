@@ -30,7 +30,7 @@ static void solve(struct search *search, int family, double cutoff, struct solve
     struct adv_pricer pricer = {.request = search->fixture->request,
                                 .constants = search->fixture->constants,
                                 .scratch = &search->scratch,
-                                .memory_frac = 0.92,
+                                .share = {1.0, 0.92},
                                 .budget = LONG_MAX,
                                 .tape = &solved->tape};
     adv_tape_rewind(&solved->tape);

@@ -486,6 +486,7 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
                            &evaluations, err);
     (void)adv_json_number(search, "/search", "fit_probability", ADV_JSON_OPTIONAL, 0.5, 0.9999,
                           &request->fit_probability, err);
+    request->fit_probability_given = json_object_get(search, "fit_probability") != NULL;
     (void)adv_json_number(search, "/search", "memory_frac", ADV_JSON_OPTIONAL, 0.1, 1.0,
                           &request->memory_frac, err);
     request->objective = (enum adv_objective)objective;

@@ -1,6 +1,7 @@
 /* run.c: the passes of a search, its budget and its compromises.
  *
- * 1. The baseline is priced; what it fills of the memory may be filled (price_baseline).
+ * 1. The baseline is priced; what it fills of the memory may be filled, unless it is asked how surely plans
+ *    are to fit (price_baseline).
  * 2. The space is enumerated, and keys that are alike in all plans are settled (adv_search_run).
  * 3. A limited budget first finds a plan that is likely to fit, with RESERVE evaluations (start_frugally).
  * 4. All families, with the optimizer state on the device, then on the host (search_devices_and_hosts):
@@ -384,7 +385,7 @@ static adv_code price_baseline(struct adv_search_run *run, adv_err *err)
     result->has_baseline = code == ADV_OK;
     if (result->has_baseline && run->pricer.cloud)
         adv_cloud_offer(run->pricer.cloud, &result->baseline.estimate);
-    if (result->has_baseline)
+    if (result->has_baseline && !request->fit_probability_given)
         run->share.sure = baseline_sure_frac(&result->baseline.estimate, run->share.sure);
     return code;
 }

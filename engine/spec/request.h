@@ -94,11 +94,12 @@ struct adv_advise_request {
     int top_k;
     int max_changes; /* keys of the baseline; 0 = the baseline itself, ADV_CHANGES_ANY = as many as it takes
                       */
-    long max_evaluations;     /* 0 = the default budget */
-    double fit_probability;   /* with which a ranked plan must fit its memory */
-    double memory_frac;       /* of the memory limits, that a ranked plan may plan with */
-    unsigned include;         /* bits of enum adv_include */
-    bool wants_sensitivities; /* of the first plan, in the answer */
+    long max_evaluations;       /* 0 = the default budget */
+    double fit_probability;     /* with which a ranked plan must fit its memory */
+    bool fit_probability_given; /* else it is the default, and a baseline may show that less is enough */
+    double memory_frac;         /* of the memory limits, that a ranked plan may plan with */
+    unsigned include;           /* bits of enum adv_include */
+    bool wants_sensitivities;   /* of the first plan, in the answer */
     struct adv_store_wish wish;
     struct adv_software software;    /* that plans are written for */
     adv_err job_warnings;            /* of the model and the machine; keys are at /pins */

@@ -96,7 +96,9 @@ static void what_is_asked_for_is_kept_beside_a_baseline(void **state)
     static const struct {
         const char *search;
         double asked, probability;
-    } cases[] = {{",\"search\":{\"memory_frac\":0.8}", 0.8, 0.5}};
+    } cases[] = {{",\"search\":{\"memory_frac\":0.8}", 0.8, 0.5},
+                 {",\"search\":{\"fit_probability\":0.98}", 1.0, 0.98},
+                 {",\"search\":{\"fit_probability\":0.999}", 1.0, 0.999}};
     static struct fixture fixture;
     struct adv_search_result result;
     search_job(&fixture, 0, "", baseline, &result);

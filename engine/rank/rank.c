@@ -127,14 +127,23 @@ bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b)
     return a.keys < b.keys;
 }
 
-/* Puts a candidate among those tied with it, by simplicity; stable, so equal ones stay in the order of their
- * metric. */
-static void insert_tied(const struct adv_candidate *sorted, int tied[ADV_RANK_KEPT], int *tied_count,
-                        int which)
+/* Of two tied plans: the simpler one; where memory is the objective, the faster one, and the simpler one of
+ * those that are as fast. */
+static bool comes_first(enum adv_objective objective, const struct adv_candidate *a,
+                        const struct adv_candidate *b)
 {
-    const struct adv_simplicity key = adv_rank_simplicity(&sorted[which]);
+    const double a_s = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &a->estimate);
+    const double b_s = adv_rank_metric(ADV_OBJECTIVE_STEP_TIME, &b->estimate);
+    if (objective == ADV_OBJECTIVE_HBM && a_s != b_s) return a_s < b_s;
+    return adv_rank_simpler(adv_rank_simplicity(a), adv_rank_simplicity(b));
+}
+
+/* Puts a candidate among those tied with it; stable, so equal ones stay in the order of their metric. */
+static void insert_tied(enum adv_objective objective, const struct adv_candidate *sorted,
+                        int tied[ADV_RANK_KEPT], int *tied_count, int which)
+{
     int at = *tied_count;
-    while (at > 0 && adv_rank_simpler(key, adv_rank_simplicity(&sorted[tied[at - 1]]))) at--;
+    while (at > 0 && comes_first(objective, &sorted[which], &sorted[tied[at - 1]])) at--;
     (void)adv_list_open(tied, sizeof *tied, tied_count, ADV_RANK_KEPT, at);
     tied[at] = which;
 }
@@ -163,7 +172,7 @@ int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, 
     int tied[ADV_RANK_KEPT];
     int taken = 0, tied_count = 0;
     for (int i = 0; i < tied_with_first && tied_count < ADV_RANK_KEPT; i++)
-        insert_tied(sorted, tied, &tied_count, i);
+        insert_tied(objective, sorted, tied, &tied_count, i);
     for (int i = 0; i < tied_count && taken < top_k; i++)
         if (adds_something(sorted, order, taken, &sorted[tied[i]])) order[taken++] = tied[i];
     for (int i = tied_with_first; i < count && taken < top_k; i++)

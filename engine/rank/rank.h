@@ -11,6 +11,7 @@
  *  3. fewer mesh axes, tensor axes counted twice, gradient accumulation and tensors on the host like one more
  * each;
  *  4. fewer keys away from MaxText's defaults.
+ * Where the objective is memory, the faster of tied plans comes first, whatever its kind.
  * At most ADV_RANK_PER_MESH plans of one mesh.
  */
 #pragma once

@@ -164,6 +164,20 @@ static void least_memory_is_ordered_by_memory(void **state)
     assert_int_equal(order[0], 0);
 }
 
+static void of_plans_tied_in_memory_the_faster_is_first(void **state)
+{
+    (void)state;
+    struct adv_candidate sorted[3] = {candidate(20), with_tensor(10), with_tensor(5)};
+    int order[3];
+    need(&sorted[1], 80.5);
+    need(&sorted[2], 90);
+    sorted[2].plan.family.ici[ADV_AXIS_TENSOR] = 4;
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, sorted, 3, 3, order), 3);
+    assert_int_equal(order[0], 1);
+    assert_int_equal(order[1], 0);
+    assert_int_equal(order[2], 2);
+}
+
 /* Points half a thousandth apart are thinned, but for the two ends. */
 static void a_thin_front_keeps_its_fastest_and_its_smallest_point(void **state)
 {
@@ -207,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_simple_plan_may_be_tight_but_not_at_the_very_limit),
         cmocka_unit_test(the_share_asked_for_is_as_large_for_every_plan),
         cmocka_unit_test(least_memory_is_ordered_by_memory),
+        cmocka_unit_test(of_plans_tied_in_memory_the_faster_is_first),
         cmocka_unit_test(a_thin_front_keeps_its_fastest_and_its_smallest_point),
         cmocka_unit_test(the_first_plan_is_on_the_front),
     };

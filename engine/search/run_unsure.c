@@ -12,9 +12,10 @@
 #include "engine/search/run.h"
 #include "engine/search/space_choices.h"
 
-/* Of the best plans, whose families are solved; evaluations for all of it, which take some milliseconds; and
- * how often a family is asked for what it holds at the probability that its last solution has. */
-enum { FAMILIES = 8, EVALUATIONS = 4096, ROUNDS = 8 };
+/* Of the best plans, whose families are solved; evaluations for all of it, which take some milliseconds; how
+ * often a family is asked for what it holds at the probability that its last solution has; and evaluations
+ * that then go into the probability to ask for. */
+enum { FAMILIES = 8, EVALUATIONS = 4096, ROUNDS = 8, RAISING = 1024 };
 
 struct looking {
     struct adv_search_run *run;
@@ -27,6 +28,14 @@ struct looking {
 static double mark_of(const struct adv_search_run *run, const struct adv_estimate *estimate)
 {
     return adv_rank_metric(run->request->objective, estimate);
+}
+
+/* So many evaluations more, as far as the search's budget goes. */
+static void limit_pricer(struct looking *looking, long evaluations)
+{
+    const long left = looking->run->pricer.budget - looking->pricer->evaluated;
+    looking->pricer->budget = looking->pricer->evaluated + (left < evaluations ? left : evaluations);
+    looking->pricer->spent = false;
 }
 
 /* The best that fits, which among tied plans need not be ranked, less what a near miss has to gain. */
@@ -96,6 +105,29 @@ static bool find(struct looking *looking, struct adv_candidate *found, double *p
     return true;
 }
 
+/* The plan's own probability need not rank it, but less than all of the memory may be enough: the most, in
+ * hundredths and up to its own, with which its family still has a plan as fast. */
+static void raise_probability(struct looking *looking)
+{
+    struct adv_search_result *result = looking->run->result;
+    const double most_s = result->unsure.estimate.step_time_s * (1 + 1e-9);
+    int ranks = (int)lround(100 * result->unsure_probability);
+    int above = (int)lround(100 * probability_of(&result->unsure)) + 1;
+    looking->mark = mark_of(looking->run, &result->unsure.estimate) * (1 + 1e-9);
+    while (above - ranks > 1 && looking->code == ADV_OK) {
+        struct adv_candidate found = {.plan = result->unsure.plan};
+        const int middle = ranks + (above - ranks) / 2;
+        const double sure = adv_run_limit_frac(looking->run, middle / 100.0);
+        const bool solved = solve_within(looking, sure, &found);
+        if (looking->pricer->spent) return;
+        if (solved && found.estimate.step_time_s <= most_s)
+            ranks = middle;
+        else
+            above = middle;
+        result->unsure_probability = ranks / 100.0;
+    }
+}
+
 /* Takes the plan of such a family. False: no further one can be looked at. */
 static bool solve(struct looking *looking, const struct adv_plan *family, bool offloads)
 {
@@ -145,10 +177,12 @@ adv_code adv_run_find_unsure(struct adv_search_run *run, adv_err *err)
         request->objective == ADV_OBJECTIVE_HBM || pricer.spent)
         return ADV_OK; /* nothing fits surely; or whoever asks wants memory left */
     pricer.front = (struct adv_front){.capacity = 1, .items = &shown};
-    if (pricer.budget - pricer.evaluated > EVALUATIONS) pricer.budget = pricer.evaluated + EVALUATIONS;
     struct looking looking = {run, &pricer, to_beat(run), ADV_OK, err};
+    limit_pricer(&looking, EVALUATIONS);
     if (solve_near(&looking, &run->pricer.tight) && solve_near(&looking, &run->pricer.fast))
         solve_best(&looking);
+    limit_pricer(&looking, RAISING);
+    if (result->has_unsure) raise_probability(&looking);
     result->evaluated = pricer.evaluated;
     return looking.code;
 }

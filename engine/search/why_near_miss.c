@@ -32,16 +32,17 @@ static void explain(const struct adv_remedy *remedy, double best_s, bool others_
                    helps, remedy->found || others_help ? "" : larger);
 }
 
-/* Says how likely the plan fits, and what settles it. */
-static void explain_unsure(double probability_asked, double probability, double best_s,
-                           struct adv_near_miss *miss)
+/* Says how likely the plan fits, rounded down lest it read as what is asked for, which probability ranks it,
+ * and what settles it. */
+static void explain_unsure(double probability_asked, double ranks, double best_s, struct adv_near_miss *miss)
 {
     const struct adv_estimate *estimate = &miss->candidate.estimate;
     (void)snprintf(miss->reason, sizeof miss->reason,
                    "%.3f s a step (the best that fits takes %.3f s), and it fits with a probability of %.2f "
                    "where %.4g is asked for: search.fit_probability=%.2f ranks it or one as good, and the "
                    "compiler says whether it fits (verify)",
-                   estimate->step_time_s, best_s, probability, probability_asked, probability);
+                   estimate->step_time_s, best_s, floor(100 * estimate->fit_probability) / 100,
+                   probability_asked, ranks);
 }
 
 /* Whether the plan that may fit speaks against another one: of its own family, which is neither faster nor

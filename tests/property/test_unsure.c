@@ -3,6 +3,8 @@
 #include "tests/property/search_jobs.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "engine/cost/fit.h"
 #include "engine/rank/rank.h"
@@ -27,6 +29,8 @@ static const char *const tight[] = {
     "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256}",
     "\"model\":\"gemma3-27b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x4x4\"},"
     "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256}",
+    "\"model\":\"mixtral-8x7b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"8x8\"},"
+    "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256}",
 };
 enum { TIGHT = sizeof tight / sizeof *tight };
 
@@ -86,6 +90,30 @@ static void no_other_near_miss_is_faster_and_as_sure(void **state)
                 fail_msg("%s: near miss %d takes %.4f s and fits with %.3f, the first %.4f s and %.3f",
                          tight[job], i + 1, its->step_time_s, its->fit_probability,
                          result.unsure.estimate.step_time_s, result.unsure.estimate.fit_probability);
+        }
+        fixture_close(&fixture);
+    }
+}
+
+/* The number behind `says` in the reason of the first near miss. */
+static double said(const struct adv_search_result *result, const char *says)
+{
+    const char *at = strstr(result->near_misses[0].reason, says);
+    assert_non_null(at);
+    return strtod(at + strlen(says), NULL);
+}
+
+/* What it asks for is no more than the plan has. */
+static void it_says_how_sure_the_plan_itself_is(void **state)
+{
+    (void)state;
+    for (int job = 0; job < TIGHT; job++) {
+        struct adv_search_result result;
+        ask(tight[job], "\"top_k\":5", &result);
+        if (result.has_unsure) {
+            const double own = floor(100 * result.unsure.estimate.fit_probability) / 100;
+            assert_close(said(&result, "fits with a probability of "), own, 1e-9);
+            assert_true(said(&result, "search.fit_probability=") <= own + 1e-9);
         }
         fixture_close(&fixture);
     }
@@ -171,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_legal_faster_than_all_that_is_ranked_and_may_fit),
         cmocka_unit_test(no_other_near_miss_is_faster_and_as_sure),
+        cmocka_unit_test(it_says_how_sure_the_plan_itself_is),
         cmocka_unit_test(the_probability_that_it_names_ranks_a_plan_as_fast),
         cmocka_unit_test(the_families_of_the_best_plans_hold_the_best_of_them),
         cmocka_unit_test(who_wants_memory_left_or_the_least_of_it_is_told_of_none),

@@ -431,14 +431,32 @@ static void small_switches(struct adv_review *review)
         "embedding by gather and scatter-add is slower than a one-hot matmul for this vocabulary");
 }
 
+static double weight_wait_s(const struct adv_ledger *ledger)
+{
+    double exposed_s = 0;
+    for (int i = 0; i < ledger->terms_count; i++)
+        if (!strncmp(ledger->terms[i].name, "fsdp_", 5)) exposed_s += ledger->terms[i].exposed_seconds;
+    return exposed_s;
+}
+
+/* Whether a step of twice the batch waits less for its weights than one of this batch. */
+static bool batch_hides(const struct adv_review *review, double exposed_s)
+{
+    struct adv_plan doubled = *review->plan;
+    struct adv_estimate estimate;
+    struct adv_ledger ledger;
+    struct adv_estimate_input input = *review->input;
+    doubled.family.per_device_batch_size *= 2;
+    input.plan = &doubled;
+    return adv_estimate_plan(&input, &estimate, &ledger, NULL) == ADV_OK &&
+           weight_wait_s(&ledger) < exposed_s * (1 - plain_gain_frac);
+}
+
 /* Exposed weight traffic that no other rule removes: what would hide it, or that tokens enough are there. A
  * token does matmuls with its active parameters, and all are gathered. */
 static void exposed_weights(struct adv_review *review)
 {
-    double exposed_s = 0;
-    for (int i = 0; review->ledger && i < review->ledger->terms_count; i++)
-        if (!strncmp(review->ledger->terms[i].name, "fsdp_", 5))
-            exposed_s += review->ledger->terms[i].exposed_seconds;
+    const double exposed_s = review->ledger ? weight_wait_s(review->ledger) : 0;
     double share = exposed_s / review->estimate->step_time_s;
     if (share < 0.05) return;
     const struct adv_model_params params = adv_model_params(model_of(review));
@@ -449,9 +467,10 @@ static void exposed_weights(struct adv_review *review)
         "%.3f s (%.0f %%) of the step wait for weights: %.0f tokens per chip and microstep, where "
         "%.0f hide a gather over one torus axis; %s",
         exposed_s, 100 * share, tokens, hiding,
-        tokens < hiding ? "a larger batch per device would"
-                        : "what is left are transfers that XLA does not overlap, and a larger "
-                          "batch spreads them over more tokens");
+        tokens < hiding && batch_hides(review, exposed_s)
+            ? "a larger batch per device would"
+            : "what is left are transfers that XLA does not overlap, and a larger "
+              "batch spreads them over more tokens");
 }
 
 /* A kernel over the VMEM limit: the limit raised, or tiles that fit. */

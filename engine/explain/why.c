@@ -187,6 +187,7 @@ static void mesh_text(const struct adv_plan *plan, char *text, size_t text_bytes
             adv_append(text, text_bytes, "%sdcn %s=%d", text[0] ? " x " : "", adv_axis_key((enum adv_axis)i),
                        plan->family.dcn[i]);
     }
+    if (!text[0]) adv_append(text, text_bytes, "one device");
 }
 
 /* "+0.412 s context_collectives, -0.100 s …": the three largest moves from one ledger to another. */
@@ -378,6 +379,18 @@ static void axis_reason(const struct account *account, enum adv_axis axis, int d
                    one_axis);
 }
 
+/* What speaks of another plan's memory against this one; "" where it is no less sure to fit. */
+static void doubtful_fit_text(const struct account *account, const struct adv_estimate *other, char *text,
+                              size_t text_bytes)
+{
+    text[0] = '\0';
+    if (other->fit == ADV_FIT_NO)
+        adv_append(text, text_bytes, ", and it does not fit");
+    else if (other->fit == ADV_FIT_TIGHT &&
+             other->fit_probability < account->candidate->estimate.fit_probability)
+        adv_append(text, text_bytes, ", and it fits with a probability of %.2f only", other->fit_probability);
+}
+
 /* Why the next family loses: half of fsdp moved to an axis the plan does not use. */
 static void other_families(struct account *account)
 {
@@ -398,14 +411,13 @@ static void other_families(struct account *account)
             placed = ledger_of(account, &other, &estimate, &ledger);
         }
         if (!placed) continue;
-        char moves[ADV_LIMIT_DETAIL / 3], reason[ADV_LIMIT_DETAIL / 3];
+        char moves[ADV_LIMIT_DETAIL / 3], reason[ADV_LIMIT_DETAIL / 3], fit[ADV_LIMIT_NAME];
         moves_text(account->ledger, &ledger, moves, sizeof moves);
         double slower_s = estimate.step_time_s - account->candidate->estimate.step_time_s;
         axis_reason(account, axes[i], 2, reason, sizeof reason);
-        bool fits = adv_rank_fits(&estimate, 1);
+        doubtful_fit_text(account, &estimate, fit, sizeof fit);
         say(account->why, "%s=2 with fsdp=%d instead: %+.3f s (%s%s)%s.", adv_axis_key(axes[i]),
-            other.family.ici[ADV_AXIS_FSDP], slower_s, moves, slower_s > 0 ? reason : "",
-            fits ? "" : ", and it does not fit");
+            other.family.ici[ADV_AXIS_FSDP], slower_s, moves, slower_s > 0 ? reason : "", fit);
     }
 }
 

@@ -120,8 +120,7 @@ static void review_memory(struct adv_review *review)
     const struct adv_estimate *estimate = review->estimate;
     if (estimate->fit == ADV_FIT_FITS && adv_rank_fits(estimate, 1)) return;
     struct adv_remedy remedy;
-    adv_remedy_find(review->input->model, review->input->cluster, review->input->constants, review->plan,
-                    &remedy);
+    adv_remedy_find(review->request, review->input->constants, review->plan, &remedy);
     bool host = estimate->host_bytes_per_host > estimate->host_limit_bytes_per_host;
     double used = host ? estimate->host_bytes_per_host : estimate->hbm_bytes_per_device;
     double limit = host ? estimate->host_limit_bytes_per_host : estimate->hbm_limit_bytes_per_device;
@@ -196,6 +195,7 @@ void adv_advice_find(const struct adv_estimate_input *input, const struct adv_es
         review.request->cluster = *input->cluster;
         review.request->workload.base = *input->plan;
         review.request->workload.seq_len = input->plan->family.seq_len;
+        review.request->memory_frac = 1.0;
         review_memory(&review);
         review_loss_peak(&review);
         for (int i = 0; adv_advice_time_rules[i]; i++) adv_advice_time_rules[i](&review);

@@ -185,13 +185,6 @@ static adv_code stay_within(struct adv_search_run *run, adv_err *err)
     return ADV_OK;
 }
 
-/* By the key's own value: several keys may decide one member together. */
-static bool says_the_same(const struct adv_key *key, const struct adv_plan *a, const struct adv_plan *b)
-{
-    if (key->says) return key->says(a) == key->says(b);
-    return memcmp((const char *)a + key->plan_at, (const char *)b + key->plan_at, key->plan_bytes) == 0;
-}
-
 /* Whether a plan is one of those that are asked for: the workload's, and with all that is pinned. */
 static bool is_asked_for(const struct adv_advise_request *request, const struct adv_plan *plan)
 {
@@ -220,7 +213,8 @@ static bool is_asked_for(const struct adv_advise_request *request, const struct 
     }
     for (int i = 0; i < adv_keys_count; i++) {
         const struct adv_key *key = &adv_keys[i];
-        if (key->plan_bytes > 0 && adv_request_pins(request, key->name) && !says_the_same(key, plan, base))
+        if (key->plan_bytes > 0 && adv_request_pins(request, key->name) &&
+            !adv_key_says_the_same(key, plan, base))
             return false;
     }
     return !adv_plan_broken_rule(plan, &request->model, &request->cluster);

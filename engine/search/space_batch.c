@@ -11,6 +11,12 @@ bool adv_request_pins(const struct adv_advise_request *request, const char *key)
     return false;
 }
 
+bool adv_key_says_the_same(const struct adv_key *key, const struct adv_plan *a, const struct adv_plan *b)
+{
+    if (key->says) return key->says(a) == key->says(b);
+    return memcmp((const char *)a + key->plan_at, (const char *)b + key->plan_at, key->plan_bytes) == 0;
+}
+
 /* Sequences of one optimizer step, or -1 with a finding. */
 static int64_t global_batch(const struct adv_workload *workload, adv_err *err)
 {

@@ -2,6 +2,7 @@
  */
 #pragma once
 
+#include "engine/maxtext/keys.h"
 #include "engine/spec/request.h"
 
 enum { ADV_BATCH_SPLITS = 128 }; /* divisors of a batch; 720,720 has 240, real batches fewer than 60 */
@@ -18,3 +19,6 @@ int adv_batch_splits(const struct adv_advise_request *request,
 
 /* Whether the request pins `key`. */
 bool adv_request_pins(const struct adv_advise_request *request, const char *key);
+
+/* Whether two plans give a key of theirs the same value: several keys may decide one member together. */
+bool adv_key_says_the_same(const struct adv_key *key, const struct adv_plan *a, const struct adv_plan *b);

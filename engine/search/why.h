@@ -35,21 +35,22 @@ ADV_MUST_CHECK adv_code adv_near_misses_find(const struct adv_advise_request *re
 
 struct adv_remedy {
     bool found;
-    bool tight;           /* fits, with less left than a search leaves (adv_rank_memory_frac) */
+    bool tight;           /* fits, with less left than a search leaves (adv_rank_memory_frac, or what the
+                             request asks for) */
     int cost;             /* orders remedies: less is better, INT_MAX where none is found */
     struct adv_plan plan; /* changed, and its estimate; of all savers together where none is found */
     struct adv_estimate estimate;
-    char text[ADV_LIMIT_DETAIL]; /* what it is and what it costs, or why nothing helps */
+    char text[ADV_LIMIT_DETAIL + 128]; /* what it is and what it costs, or why nothing helps */
 };
 
 /* Changes are rows of a table (tiling, offload, remat, accumulation, formats, batch); each is estimated. In
  * this order: the fastest single change that leaves the training as it is, the fastest that does not (number
  * formats, the largest batch that fits), the fewest of all of them together; then the same with memory filled
- * to the very limit, which the text says. A plan that is tight already is only helped by what leaves room.
- * A rule that `plan` breaks already does not count against a change. */
-void adv_remedy_find(const struct adv_model *model, const struct adv_cluster *cluster,
-                     const struct adv_constants *constants, const struct adv_plan *plan,
-                     struct adv_remedy *remedy);
+ * to the very limit, which the text says; then, of a request that leaves a share of it, with all of the
+ * memory. A plan that is tight already is only helped by what leaves room. A rule that `plan` breaks already
+ * does not count against a change; nor does a pin, which the text names. */
+void adv_remedy_find(const struct adv_advise_request *request, const struct adv_constants *constants,
+                     const struct adv_plan *plan, struct adv_remedy *remedy);
 
 /* ---- A larger slice of the same chip that holds a request which does not fit its own. */
 

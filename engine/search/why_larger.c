@@ -49,7 +49,8 @@ static bool holds(const struct adv_advise_request *request, const struct adv_con
                                            ADV_FLOPS_CAUSAL_HALF};
         adv_frugal_plan(&space, &open, &frugal[i], &plan);
         found = adv_estimate_plan(&input, &estimate, NULL, NULL) == ADV_OK &&
-                adv_rank_fits(&estimate, adv_rank_memory_frac(&estimate));
+                adv_rank_fits_share(&estimate, (struct adv_rank_share){request->memory_frac,
+                                                                       adv_rank_memory_frac(&estimate)});
     }
     return found;
 }

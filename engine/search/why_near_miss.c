@@ -9,27 +9,30 @@
 /* Says which memory is short, and which change would help. `others_help`: of the misses in the answer,
  * another one has a remedy.
  */
-static void explain(const struct adv_remedy *remedy, double best_s, bool others_help, const char *larger,
-                    struct adv_near_miss *miss)
+static void explain(const struct adv_remedy *remedy, double asked_frac, double best_s, bool others_help,
+                    const char *larger, struct adv_near_miss *miss)
 {
     const struct adv_estimate *estimate = &miss->candidate.estimate;
-    double hbm = estimate->hbm_bytes_per_device - estimate->hbm_limit_bytes_per_device;
-    double host = estimate->host_bytes_per_host - estimate->host_limit_bytes_per_host;
+    const double hbm_limit = asked_frac * estimate->hbm_limit_bytes_per_device;
+    const double host_limit = asked_frac * estimate->host_limit_bytes_per_host;
+    double hbm = estimate->hbm_bytes_per_device - hbm_limit;
+    double host = estimate->host_bytes_per_host - host_limit;
     bool host_short = host > 0 && !(hbm > 0);
     double short_bytes = host_short ? host : hbm;
-    char gain[64] = "";
+    char gain[64] = "", share[64] = "";
     const char *helps = remedy->text;
     if (!remedy->found && others_help)
         helps = "no memory saver makes this mesh fit, but the first near miss has one";
     if (best_s > 0) (void)snprintf(gain, sizeof gain, " (the best that fits takes %.3f s)", best_s);
+    if (asked_frac < 1)
+        (void)snprintf(share, sizeof share, " that search.memory_frac=%.4g allows", asked_frac);
     (void)snprintf(miss->reason, sizeof miss->reason,
-                   "%.3f s a step%s, but %.2f GiB of %s memory are %s (%.2f of %.2f GiB); %s%s",
+                   "%.3f s a step%s, but %.2f GiB of %s memory are %s (%.2f of %.2f GiB%s); %s%s",
                    estimate->step_time_s, gain, fabs(short_bytes) / ADV_GIB, host_short ? "host" : "device",
                    short_bytes > 0 ? "short" : "all that is left, too little to be sure",
                    (host_short ? estimate->host_bytes_per_host : estimate->hbm_bytes_per_device) / ADV_GIB,
-                   (host_short ? estimate->host_limit_bytes_per_host : estimate->hbm_limit_bytes_per_device) /
-                       ADV_GIB,
-                   helps, remedy->found || others_help ? "" : larger);
+                   (host_short ? host_limit : hbm_limit) / ADV_GIB, share, helps,
+                   remedy->found || others_help ? "" : larger);
 }
 
 /* Says how likely the plan fits, rounded down lest it read as what is asked for, which probability ranks it,
@@ -108,7 +111,7 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
                       best * (1 - ADV_WORTH_TELLING_FRAC);
         if (result->found_count > 0 && (!faster || is_outdone(result, &list->items[i]))) continue;
         if (adv_budget_over(request->budget)) return adv_budget_refuse(err);
-        adv_remedy_find(&request->model, &request->cluster, constants, &list->items[i].plan, &remedies[i]);
+        adv_remedy_find(request, constants, &list->items[i].plan, &remedies[i]);
         insert(remedies, order, count++, i);
     }
     bool any_helps = count > 0 && remedies[order[0]].found;
@@ -123,7 +126,7 @@ adv_code adv_near_misses_find(const struct adv_advise_request *request, const st
     for (int i = 0; i < count && result->near_count < ADV_SEARCH_NEAR; i++) {
         struct adv_near_miss *miss = &result->near_misses[result->near_count++];
         miss->candidate = list->items[order[i]];
-        explain(&remedies[order[i]], best_s, any_helps, larger, miss);
+        explain(&remedies[order[i]], request->memory_frac, best_s, any_helps, larger, miss);
     }
     return ADV_OK;
 }

@@ -4,18 +4,23 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/base/text.h"
 #include "engine/base/units.h"
+#include "engine/cost/fit.h"
+#include "engine/maxtext/keys.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
+#include "engine/search/space_batch.h"
 
 /* Sequences of a microstep on each batch shard, beyond which no smaller batch is looked for. */
 static const double sequences_max = 1 << 20;
 
 /* A plan on its way to one that fits. */
 struct trial {
+    const struct adv_advise_request *request;
     struct adv_estimate_input input;
     const struct adv_plan *base;
-    double memory_frac; /* of the limits, that the changed plan may use */
+    struct adv_rank_share share; /* of the limits, that the changed plan may use */
     struct adv_plan plan;
     struct adv_estimate estimate;
 };
@@ -34,7 +39,14 @@ static bool estimated(struct trial *trial)
 
 static bool fits(struct trial *trial)
 {
-    return estimated(trial) && adv_rank_fits(&trial->estimate, trial->memory_frac);
+    return estimated(trial) && adv_rank_fits_share(&trial->estimate, trial->share);
+}
+
+/* Of memory that may be used, what fits as surely as the request and the verdict "fits" ask. */
+static double sure_frac(const struct trial *trial)
+{
+    const struct adv_fit_curve curve = adv_estimate_usual_curve(&trial->estimate);
+    return adv_fit_limit_frac(&curve, adv_max(trial->request->fit_probability, ADV_FIT_SURE_PROBABILITY));
 }
 
 static bool tile_loss(struct trial *trial)
@@ -191,17 +203,18 @@ static const struct {
     bool (*apply)(struct trial *trial);
     bool changes_training; /* number formats, batch: offered only when nothing else is enough */
     void (*name)(const struct trial *trial, char *text, size_t text_bytes);
+    bool places; /* is said by the places of the tensors */
 } changes[] = {
-    {NULL, tile_loss, false, name_tiling},
-    {"decoder_layer_input=offload", offload_input, false, NULL},
-    {"saved tensors on the host", offload_saved, false, NULL},
-    {"full remat", full_remat, false, NULL},
-    {NULL, accumulate, false, name_accumulation},
-    {"grad_dtype=bfloat16", bf16_gradients, true, NULL},
-    {"mu_dtype=bfloat16", bf16_mean, true, NULL},
-    {"optimizer_memory_host_offload=true", host_optimizer, false, NULL},
-    {"weight_dtype=bfloat16", bf16_weights, true, NULL},
-    {NULL, smaller_batch, true, name_batch},
+    {NULL, tile_loss, false, name_tiling, false},
+    {"decoder_layer_input=offload", offload_input, false, NULL, true},
+    {"saved tensors on the host", offload_saved, false, NULL, true},
+    {"full remat", full_remat, false, NULL, true},
+    {NULL, accumulate, false, name_accumulation, false},
+    {"grad_dtype=bfloat16", bf16_gradients, true, NULL, false},
+    {"mu_dtype=bfloat16", bf16_mean, true, NULL, false},
+    {"optimizer_memory_host_offload=true", host_optimizer, false, NULL, false},
+    {"weight_dtype=bfloat16", bf16_weights, true, NULL, false},
+    {NULL, smaller_batch, true, name_batch, false},
 };
 enum { CHANGES = sizeof changes / sizeof *changes };
 
@@ -255,7 +268,7 @@ static unsigned several(struct trial *trial)
             continue;
         }
         set |= 1u << i;
-        found = adv_rank_fits(&trial->estimate, trial->memory_frac);
+        found = adv_rank_fits_share(&trial->estimate, trial->share);
     }
     if (!found) return 0;
     for (int i = CHANGES - 1; i >= 0; i--)
@@ -264,36 +277,103 @@ static unsigned several(struct trial *trial)
     return set;
 }
 
-static void say(const struct trial *trial, unsigned set, struct adv_remedy *remedy)
+/* A named policy ignores the keys of single tensors: whether the plan has to leave it for them. */
+static bool leaves_policy(const struct trial *trial)
 {
-    size_t used = 0;
-    bool changes_training = false;
-    int count = 0;
-    for (int i = 0; i < CHANGES; i++) {
-        char name[ADV_LIMIT_NAME];
-        if (!(set & 1u << i)) continue;
-        if (changes[i].name)
-            changes[i].name(trial, name, sizeof name);
-        else
-            (void)snprintf(name, sizeof name, "%s", changes[i].text);
-        int wrote =
-            snprintf(remedy->text + used, sizeof remedy->text - used, "%s%s", count++ ? ", " : "", name);
-        if (wrote > 0 && used + (size_t)wrote < sizeof remedy->text) used += (size_t)wrote;
-        changes_training = changes_training || changes[i].changes_training;
-    }
-    remedy->tight = !adv_rank_fits(&trial->estimate, adv_rank_memory_frac(&trial->estimate));
-    remedy->cost = count + (changes_training ? CHANGES : 0) + (remedy->tight ? 2 * CHANGES : 0);
-    (void)snprintf(remedy->text + used, sizeof remedy->text - used,
-                   " would %s: %.2f GiB of %.2f, %.3f s a step", remedy->tight ? "be a tight fit" : "fit",
-                   trial->estimate.hbm_bytes_per_device / ADV_GIB,
-                   trial->estimate.hbm_limit_bytes_per_device / ADV_GIB, trial->estimate.step_time_s);
+    return trial->base->policy != ADV_POLICY_CUSTOM && trial->plan.policy == ADV_POLICY_CUSTOM;
 }
 
-/* Nothing in the table is enough: what is left with all of it, and what would be. */
-static void say_hopeless(const struct trial *trial, struct adv_remedy *remedy)
+/* "remat_policy=custom with decoder_layer_input=offload and query_proj, out_proj=device": all that is said of
+ * the model's tensors where a plan leaves a named policy, but for MaxText's own places of them. */
+static void append_places(const struct trial *trial, char *text, size_t text_bytes)
+{
+    static const enum adv_placement places[] = {ADV_PLACE_OFFLOAD, ADV_PLACE_REMAT, ADV_PLACE_DEVICE};
+    const uint32_t named = adv_plan_named_tensors(&trial->plan, trial->input.model);
+    enum adv_placement usual[ADV_TENSOR_COUNT];
+    int groups = 0;
+    adv_policy_placements(ADV_POLICY_CUSTOM, usual);
+    adv_append(text, text_bytes, "remat_policy=custom");
+    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+        int count = 0;
+        for (int i = 0; i < ADV_TENSOR_COUNT; i++) {
+            const bool is_named = i == ADV_TENSOR_DECODER_LAYER_INPUT || (named & 1u << i);
+            if (!is_named || trial->plan.placements[i] != places[k] || usual[i] == places[k]) continue;
+            adv_append(text, text_bytes, "%s%s",
+                       count++    ? ", "
+                       : groups++ ? " and "
+                                  : " with ",
+                       adv_tensor_name((enum adv_tensor)i));
+        }
+        if (count > 0) adv_append(text, text_bytes, "=%s", adv_placement_name(places[k]));
+    }
+}
+
+/* Pinned keys that the changed plan has another value for. */
+static void append_pins(const struct trial *trial, char *text, size_t text_bytes)
+{
+    int count = 0;
+    for (int i = 0; i < adv_keys_count; i++) {
+        const struct adv_key *key = &adv_keys[i];
+        if (key->plan_bytes == 0 || !adv_request_pins(trial->request, key->name) ||
+            adv_key_says_the_same(key, trial->base, &trial->plan))
+            continue;
+        adv_append(text, text_bytes, "%s%s", count++ ? ", " : " without the pin of ", key->name);
+    }
+}
+
+/* The changes of a set; of tensors' places all at once where a named policy is left. Returns how many. */
+static int append_changes(const struct trial *trial, unsigned set, char *text, size_t text_bytes)
+{
+    int count = 0, said = 0;
+    bool placed = false;
+    for (int i = 0; i < CHANGES; i++) {
+        char name[ADV_LIMIT_NAME] = "";
+        if (!(set & 1u << i)) continue;
+        count++;
+        const bool places = changes[i].places && leaves_policy(trial);
+        if (places && placed) continue;
+        adv_append(text, text_bytes, "%s", said++ ? ", " : "");
+        if (places)
+            append_places(trial, text, text_bytes);
+        else if (changes[i].name)
+            changes[i].name(trial, name, sizeof name);
+        adv_append(text, text_bytes, "%s", places ? "" : changes[i].name ? name : changes[i].text);
+        placed = placed || places;
+    }
+    return count;
+}
+
+static void say(const struct trial *trial, unsigned set, struct adv_remedy *remedy)
+{
+    const double asked_frac = trial->request->memory_frac;
+    const bool beyond = trial->share.asked > asked_frac;
+    bool changes_training = false;
+    const int count = append_changes(trial, set, remedy->text, sizeof remedy->text);
+    for (int i = 0; i < CHANGES; i++)
+        changes_training = changes_training || (set & 1u << i && changes[i].changes_training);
+    const struct adv_rank_share surely = {trial->share.asked, sure_frac(trial)};
+    remedy->tight = !adv_rank_fits_share(&trial->estimate, surely);
+    remedy->cost =
+        count + (changes_training ? CHANGES : 0) + ((remedy->tight ? 2 : 0) + (beyond ? 4 : 0)) * CHANGES;
+    adv_append(remedy->text, sizeof remedy->text, " would %s", remedy->tight ? "be a tight fit" : "fit");
+    append_pins(trial, remedy->text, sizeof remedy->text);
+    if (beyond) adv_append(remedy->text, sizeof remedy->text, " with search.memory_frac=1");
+    adv_append(remedy->text, sizeof remedy->text, ": %.2f GiB of %.2f, %.3f s a step",
+               trial->estimate.hbm_bytes_per_device / ADV_GIB,
+               trial->share.asked * trial->estimate.hbm_limit_bytes_per_device / ADV_GIB,
+               trial->estimate.step_time_s);
+}
+
+/* Nothing in the table is enough: what is left with all of it, and what would be. `fits_whole`: the plan as
+ * it is fits into all of the memory. */
+static void say_hopeless(const struct trial *trial, bool fits_whole, struct adv_remedy *remedy)
 {
     const struct adv_estimate *estimate = &trial->estimate;
-    if (estimate->update_peak_bytes > estimate->hbm_limit_bytes_per_device)
+    if (fits_whole && trial->request->memory_frac < 1)
+        (void)snprintf(remedy->text, sizeof remedy->text,
+                       "no memory saver makes it fit into that share: more chips, a shorter sequence or a "
+                       "larger search.memory_frac");
+    else if (estimate->update_peak_bytes > estimate->hbm_limit_bytes_per_device)
         (void)snprintf(remedy->text, sizeof remedy->text,
                        "with every memory saver the %s weights, their gradients%s alone are %.1f GiB on each "
                        "device: more chips or a smaller model",
@@ -306,31 +386,48 @@ static void say_hopeless(const struct trial *trial, struct adv_remedy *remedy)
             "all memory savers together are not enough: more chips, a shorter sequence or a smaller model");
 }
 
-void adv_remedy_find(const struct adv_model *model, const struct adv_cluster *cluster,
-                     const struct adv_constants *constants, const struct adv_plan *plan,
-                     struct adv_remedy *remedy)
+/* Of one share of the limits; 0: nothing in the table is enough. */
+static unsigned best_in(struct trial *trial, struct adv_rank_share share, struct trial *best)
 {
-    struct trial trial = {.input = {model, cluster, constants, NULL, ADV_FLOPS_CAUSAL_HALF},
-                          .base = plan,
-                          .memory_frac = 1,
-                          .plan = *plan};
+    best->share = trial->share = share;
+    unsigned set = best_single(trial, false, best);
+    if (!set) set = best_single(trial, true, best);
+    if (set) return set;
+    set = several(trial);
+    *best = *trial;
+    return set;
+}
+
+void adv_remedy_find(const struct adv_advise_request *request, const struct adv_constants *constants,
+                     const struct adv_plan *plan, struct adv_remedy *remedy)
+{
+    const double asked_frac = request->memory_frac;
+    struct trial trial = {
+        .request = request,
+        .input = {&request->model, &request->cluster, constants, NULL, ADV_FLOPS_CAUSAL_HALF},
+        .base = plan,
+        .share = {1.0, 1.0},
+        .plan = *plan};
     struct trial best = trial;
-    bool tight_already = fits(&trial);
+    const bool fits_whole = fits(&trial);
+    const double sure = sure_frac(&trial);
+    const bool fits_asked =
+        fits_whole && adv_rank_fits_share(&trial.estimate, (struct adv_rank_share){asked_frac, 1.0});
+    const struct {
+        struct adv_rank_share share;
+        bool idle; /* the plan itself is as good */
+    } steps[] = {{{asked_frac, sure}, false},
+                 {{asked_frac, 1.0}, fits_asked},
+                 {{1.0, sure}, fits_whole || asked_frac >= 1},
+                 {{1.0, 1.0}, fits_whole || asked_frac >= 1}};
     unsigned set = 0;
-    for (int tight = 0; tight < (tight_already ? 1 : 2) && !set; tight++) {
-        best.memory_frac = trial.memory_frac = tight ? 1 : adv_rank_memory_frac(&trial.estimate);
-        set = best_single(&trial, false, &best);
-        if (!set) set = best_single(&trial, true, &best);
-        if (!set) {
-            set = several(&trial);
-            best = trial;
-        }
-    }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !set; i++)
+        if (!steps[i].idle) set = best_in(&trial, steps[i].share, &best);
     *remedy = (struct adv_remedy){.found = set != 0, .cost = INT_MAX};
     if (set)
         say(&best, set, remedy);
     else
-        say_hopeless(&best, remedy);
+        say_hopeless(&best, fits_whole, remedy);
     remedy->plan = best.plan;
     remedy->estimate = best.estimate;
 }

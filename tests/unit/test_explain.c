@@ -170,7 +170,7 @@ static void a_plan_that_does_not_fit_gets_a_change_that_makes_it_fit(void **stat
     assert_int_equal(list.items[0].severity, ADV_SEVERITY_ERROR);
     assert_true(list.items[0].changes_count > 0);
     struct adv_remedy remedy;
-    adv_remedy_find(&fixture.request->model, &fixture.request->cluster, fixture.constants, &plan, &remedy);
+    adv_remedy_find(fixture.request, fixture.constants, &plan, &remedy);
     assert_true(remedy.found && !remedy.tight);
     assert_true(adv_rank_fits(&remedy.estimate, adv_rank_memory_frac(&remedy.estimate)));
     fixture_close(&fixture);

@@ -24,6 +24,7 @@ import { inline, sentenceOf } from './inline.js';
 import { measurePanel } from './measure.js';
 import { memoryBar, verdict } from './memory_bar.js';
 import { changesPicture, planPicture } from './pictures/panel.js';
+import { axesAcross } from './plan_text.js';
 import { provePanel } from './prove.js';
 import { sensitivitiesPanel } from './sensitivities.js';
 import { sourcesPanel } from './sources.js';
@@ -145,8 +146,11 @@ function shortBanner(estimate, onRepair) {
   );
 }
 
-function meshPanel(mesh) {
-  if (!mesh?.length) return null;
+// Axes across slices lie on no link of a slice.
+function meshPanel({ config, estimate, cluster }) {
+  const across = axesAcross(config, cluster?.slices).filter(({ size }) => size > 1);
+  const mesh = [...across.map((axis) => ({ ...axis, placed_on: 'DCN, between slices' })), ...(estimate.mesh ?? [])];
+  if (!mesh.length) return null;
   const place = (axis) => (Array.isArray(axis.placed_on) ? axis.placed_on.join(', ') : axis.placed_on) || '–';
   return h(
     'section',
@@ -165,7 +169,7 @@ function meshPanel(mesh) {
         axis.axis,
         count(axis.size),
         place(axis),
-        axis.size > 1 ? (axis.wraps ? 'ring' : 'line') : '–',
+        axis.size > 1 && 'wraps' in axis ? (axis.wraps ? 'ring' : 'line') : '–',
         axis.size > 1 ? bandwidth(axis.bandwidth_bytes_per_s) : '–',
       ]),
     ),
@@ -266,7 +270,7 @@ export const PLAN_TABS = [
     parts: [(plan) => planPicture('layer_time', 'One layer in time', plan), ({ estimate }) => timeBar(estimate), (plan) => sourcesPanel(plan.estimate, plan.cluster?.chip)],
   },
   { id: 'memory', title: 'Memory', parts: [(plan) => planPicture('memory', 'Memory over the step', plan), ({ estimate }) => memoryBar(estimate)] },
-  { id: 'mesh', title: 'Mesh', parts: [(plan) => planPicture('torus', 'The mesh on the torus', plan), ({ estimate }) => meshPanel(estimate.mesh)] },
+  { id: 'mesh', title: 'Mesh', parts: [(plan) => planPicture('torus', 'The mesh on the torus', plan), meshPanel] },
   { id: 'kernels', title: 'Kernels', parts: [(plan) => planPicture('roofline', 'Roofline of a layer', plan), ({ estimate }) => kernelsPanel(estimate.kernels)] },
   { id: 'scaling', title: 'Scaling', parts: [(plan) => planPicture('scaling', 'The plan at other sizes', plan)] },
   { id: 'whatif', title: 'What if', parts: [(plan) => planPicture('whatif', 'What if the machine or the job were another', plan)] },

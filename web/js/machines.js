@@ -5,7 +5,7 @@ import { h, table } from './dom.js';
 import { compact, count, days, energy, percent, plural, seconds, secondsRange, usd } from './format.js';
 import { intervalCell, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
-import { clusterText, meshText } from './plan_text.js';
+import { clusterText, meshOfPlan } from './plan_text.js';
 import { scatter } from './scatter.js';
 
 const COLUMNS = [
@@ -157,7 +157,8 @@ function daysAgainstDollars(platforms) {
 // The plan that a chosen machine shows in full.
 export function planOfMachine(machine) {
   const { best, cluster } = machine;
-  return { ...best, cluster, title: `${clusterText(cluster)}: ${meshText(best.estimate.mesh)}` };
+  const plan = { ...best, cluster };
+  return { ...plan, title: `${clusterText(cluster)}: ${meshOfPlan(plan)}` };
 }
 
 // One machine and a token budget: the whole training in a sentence.

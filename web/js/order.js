@@ -1,6 +1,7 @@
 // The order of the plans by one rule that the reader sees and can change, what each is best at, and why it stands there. Pure.
 
 import { gib, percent, seconds, secondsLike, signedPercent, words } from './format.js';
+import { axesAcross } from './plan_text.js';
 
 const perToken = ({ estimate }) => estimate.step_time_s / (estimate.tokens_per_step || 1);
 const slowEnd = ({ estimate }) => (estimate.step_time_high_s ?? estimate.step_time_s) / (estimate.tokens_per_step || 1);
@@ -42,13 +43,13 @@ export function ordered(plans, id) {
   return [...plans].sort((a, b) => value(a) - value(b) || a.rank - b.rank);
 }
 
-// Mesh axes in use, tensor parallelism counted twice, and one more each where gradients are accumulated and where tensors
-// live on the host.
-export function complexity({ estimate, config }) {
-  const axes = (estimate.mesh ?? []).filter((axis) => axis.size > 1);
+// Mesh axes in use, within slices and across, tensor parallelism counted twice, and one more each where gradients are accumulated
+// and where tensors live on the host.
+export function complexity({ estimate, config, cluster }) {
+  const axes = [...(estimate.mesh ?? []).filter((axis) => axis.size > 1), ...axesAcross(config, cluster?.slices)];
   return (
     axes.length +
-    axes.filter((axis) => /^tensor/.test(axis.axis)).length +
+    axes.filter((axis) => /^(dcn )?tensor/.test(axis.axis)).length +
     (Number(config?.gradient_accumulation_steps ?? 1) > 1 ? 1 : 0) +
     (estimate.host_bytes_per_host > 0 ? 1 : 0)
   );

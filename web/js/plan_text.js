@@ -4,28 +4,48 @@ import { compact, count, plural, words } from './format.js';
 
 const PLACEMENTS = new Set(['device', 'offload', 'remat']);
 
+const sizeText = ({ axis, size }) => `${axis} ${size === -1 ? 'the rest' : size}`;
+
 // "fsdp 128 × context 2"
 export function meshText(mesh) {
-  const used = (mesh ?? []).filter((axis) => axis.size > 1).map((axis) => `${axis.axis} ${axis.size}`);
+  const used = (mesh ?? []).filter((axis) => axis.size > 1).map(sizeText);
   return used.length ? used.join(' × ') : 'one device';
 }
 
 const AXIS_OF_KEY = { pipeline: 'stage' }; // where MaxText's key and mesh axis have two names
 
+// The axes across slices, from MaxText keys: an estimate's mesh is of one slice. An axis of -1 takes the slices that the others
+// leave, and data does where no key names it, as in MaxText. [{axis, size}], the size -1 where the number of slices is not known.
+export function axesAcross(config, slices) {
+  const sizes = new Map(slices > 1 ? [['data', -1]] : []);
+  for (const [key, value] of Object.entries(config ?? {})) {
+    const found = /^dcn_(.+)_parallelism$/.exec(key);
+    if (found) sizes.set(AXIS_OF_KEY[found[1]] ?? found[1], Number(value));
+  }
+  const given = [...sizes.values()].reduce((all, size) => (size > 1 ? all * size : all), 1);
+  const rest = slices ? Math.floor(slices / given) : -1;
+  return [...sizes]
+    .map(([axis, size]) => ({ axis: `dcn ${axis}`, size: size === -1 ? rest : size }))
+    .filter(({ size }) => size > 1 || size === -1);
+}
+
 // The same from MaxText keys, for plans that come without an estimate.
 export function meshOfConfig(config) {
-  const used = [];
+  const used = axesAcross(config).map(sizeText);
   for (const [key, value] of Object.entries(config ?? {})) {
-    const found = /^(ici|dcn)_(.+)_parallelism$/.exec(key);
-    if (found && value !== 1)
-      used.push(`${found[1] === 'dcn' ? 'dcn ' : ''}${AXIS_OF_KEY[found[2]] ?? found[2]} ${value === -1 ? 'the rest' : value}`);
+    const found = /^ici_(.+)_parallelism$/.exec(key);
+    if (found && value !== 1) used.push(sizeText({ axis: AXIS_OF_KEY[found[1]] ?? found[1], size: value }));
   }
   return used.length ? used.join(' × ') : 'default mesh';
 }
 
-// Ranked plans come with their mesh as placed; points of the front and near misses with their keys only.
-export function meshOfPlan(plan) {
-  return plan.estimate?.mesh ? meshText(plan.estimate.mesh) : meshOfConfig(plan.config);
+// The whole mesh of a plan, the axes across slices first: "dcn data 2 × fsdp 128". Ranked plans come with their mesh as placed;
+// points of the front and near misses with their keys only.
+export function meshOfPlan({ config, estimate, cluster }) {
+  if (!estimate?.mesh) return meshOfConfig(config);
+  const across = axesAcross(config, cluster?.slices);
+  const within = estimate.mesh.filter((axis) => axis.size > 1);
+  return across.length ? [...across, ...within].map(sizeText).join(' × ') : meshText(within);
 }
 
 export function batchText(config) {

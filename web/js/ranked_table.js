@@ -8,7 +8,7 @@ import { term } from './glossary.js';
 import { intervalCell, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
 import { clauseOf, marksOf, ordered } from './order.js';
-import { batchText, formatText, meshText, rematText } from './plan_text.js';
+import { batchText, formatText, meshOfPlan, rematText } from './plan_text.js';
 
 const SORTED_COLUMN = { time: 2, slow: 3, hbm: 6, certain: 6, advised: 0 };
 
@@ -25,11 +25,12 @@ const columnsOf = (order) =>
 
 const small = (text, attributes) => h('span', { class: 'second', ...attributes }, text);
 
-function cellsOf({ config, estimate }, { change, scale, clause }) {
+function cellsOf(plan, { change, scale, clause }) {
+  const { config, estimate } = plan;
   const remat = rematText(config);
   return [
     [
-      meshText(estimate.mesh),
+      meshOfPlan(plan),
       small(`${remat.text} · ${formatText(config)} · batch ${batchText(config)}`, { title: remat.tensors || null }),
       clause ? h('span', { class: 'clause' }, clause) : null,
     ],

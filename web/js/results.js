@@ -12,7 +12,7 @@ import { inline } from './inline.js';
 import { machinesPanel, planOfMachine, trainingNote } from './machines.js';
 import { verdict } from './memory_bar.js';
 import { ORDERS, advisedBy, firstOrder } from './order.js';
-import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshText, rematText } from './plan_text.js';
+import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshOfPlan, rematText } from './plan_text.js';
 import { rankedTable } from './ranked_table.js';
 import { trainingTokens } from './request.js';
 import { runNote } from './run_note.js';
@@ -111,7 +111,7 @@ function baselineOf(request, answer) {
   if (!answer.baseline?.estimate) return null;
   const { config, xla_flags: flags } = request.baseline ?? {};
   const files = filesOfConfig({ ...jobOf(request, answer.cluster), config, ...(flags?.length ? { xla_flags: flags } : {}) });
-  return { xla_flags: flags, config, files, ...answer.baseline, rank: 'mine' };
+  return { xla_flags: flags, config, files, cluster: answer.cluster, ...answer.baseline, rank: 'mine' };
 }
 
 // The table, drawn anew in another order; the choice stays.
@@ -194,7 +194,7 @@ function showAdvice(place, request, answer, tools) {
   };
   const titled = (plan) => ({
     ...plan,
-    title: `${plan.rank === 'mine' ? 'My configuration' : `Plan ${plan.rank}`}: ${meshText(plan.estimate.mesh)}`,
+    title: `${plan.rank === 'mine' ? 'My configuration' : `Plan ${plan.rank}`}: ${meshOfPlan(plan)}`,
   });
   const download = downloadButton(answer, fileName(request, 'advice'));
   place.replaceChildren(
@@ -255,7 +255,6 @@ function showAdvice(place, request, answer, tools) {
 
 function showEstimate(place, request, answer, tools) {
   const plan = {
-    title: `My configuration: ${meshText(answer.mesh)}`,
     config: answer.config ?? request.config,
     xla_flags: answer.xla_flags ?? [request.xla_flags ?? []].flat(),
     estimate: answer,
@@ -263,6 +262,7 @@ function showEstimate(place, request, answer, tools) {
     ...storedAs(request, answer, 1, '/v1/estimate', tools),
     job: jobOf(request, answer.cluster),
   };
+  plan.title = `My configuration: ${meshOfPlan(plan)}`;
   const view = {};
   const keep = keeper(place, tools);
   const detail = h('div', { class: 'results plan-detail' });

@@ -82,7 +82,7 @@ test('a machine is chosen, shown in full and taken into the form', async () => {
   await compare(page);
   assert.match(await page.locator('#detail h2').innerText(), /^Plan 1/);
   await page.check('#plan-machine-2');
-  assert.match(await page.locator('#detail h2').innerText(), /^2 × v6e 4x4: fsdp 64/);
+  assert.match(await page.locator('#detail h2').innerText(), /^2 × v6e 4x4: dcn data 2 × fsdp 64/);
   assert.equal(await page.locator('input[name="plan"]:checked').count(), 1, 'one thing is chosen');
   await page.getByRole('button', { name: 'Edit as my configuration' }).click();
   assert.equal(await page.inputValue('#chip'), 'v6e');

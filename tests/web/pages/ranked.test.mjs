@@ -106,3 +106,24 @@ test('a plan is chosen by the mouse on its row and by arrow keys', async () => {
   await page.keyboard.press('ArrowUp');
   assert.match(await text(page, '#detail h2'), /^Plan 2/);
 });
+
+test('a plan on several slices names the axes across them in its row, its title and its mesh', async () => {
+  const page = await open(
+    {
+      'POST /v1/advise': () => {
+        const answer = advice(1);
+        answer.cluster = { ...answer.cluster, slices: 2 };
+        answer.ranked[0].config = { ...answer.ranked[0].config, dcn_data_parallelism: 2 };
+        return answer;
+      },
+    },
+    { path: `${withJob}&slices=2` },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.match(await text(page, '#ranked tbody tr:first-child'), /dcn data 2 × fsdp 64 × context 2/);
+  assert.match(await text(page, '#detail h2'), /^Plan 1: dcn data 2 × fsdp 64 × context 2$/);
+  await openTab(page, 'Mesh');
+  const row = page.getByRole('table', { name: 'Mesh placement' }).locator('tbody tr').first();
+  assert.match((await row.innerText()).replaceAll(/\s+/g, ' '), /^dcn data 2 DCN, between slices – –$/);
+});

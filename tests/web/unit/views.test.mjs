@@ -17,7 +17,7 @@ import {
   words,
 } from '../../../web/js/format.js';
 import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
-import { batchText, jobSize, meshOfConfig, meshText, rematText } from '../../../web/js/plan_text.js';
+import { axesAcross, batchText, jobSize, meshOfConfig, meshOfPlan, meshText, rematText } from '../../../web/js/plan_text.js';
 import { ORDERS, advisedBy, clauseOf, complexity, firstOrder, marksOf, ordered } from '../../../web/js/order.js';
 import { parseRoute } from '../../../web/js/router.js';
 import { changeToMine } from '../../../web/js/ranked_table.js';
@@ -124,13 +124,25 @@ test('a plan reads in a few words', () => {
   assert.equal(meshText([{ axis: 'fsdp', size: 1 }]), 'one device');
   assert.equal(
     meshOfConfig({ ici_fsdp_parallelism: -1, dcn_data_parallelism: 2, ici_tensor_parallelism: 1 }),
-    'fsdp the rest × dcn data 2',
+    'dcn data 2 × fsdp the rest',
   );
   assert.deepEqual(rematText({ remat_policy: 'custom', out_proj: 'device', decoder_layer_input: 'offload' }), {
     text: 'custom: saves 1, offloads 1',
     tensors: 'out_proj, decoder_layer_input (host)',
   });
   assert.equal(batchText({ per_device_batch_size: 2, gradient_accumulation_steps: 4 }), '2 × 4 accumulated');
+});
+
+test('the mesh of a plan on several slices names the axes across them', () => {
+  const estimate = { mesh: [{ axis: 'fsdp', size: 128 }, { axis: 'context', size: 1 }] };
+  const mesh = (config, slices) => meshOfPlan({ config, estimate, cluster: { slices } });
+  assert.equal(mesh({ ici_fsdp_parallelism: 128, dcn_data_parallelism: 2 }, 2), 'dcn data 2 × fsdp 128');
+  assert.equal(mesh({}, 2), 'dcn data 2 × fsdp 128', 'MaxText gives data the slices that no key names');
+  assert.equal(mesh({ dcn_pipeline_parallelism: 2, dcn_data_parallelism: -1 }, 8), 'dcn data 4 × dcn stage 2 × fsdp 128');
+  assert.equal(mesh({ dcn_data_parallelism: -1 }, 1), 'fsdp 128');
+  assert.equal(meshOfPlan({ config: { dcn_fsdp_parallelism: 2 }, estimate: { mesh: [] }, cluster: { slices: 2 } }), 'dcn fsdp 2');
+  assert.deepEqual(axesAcross({ dcn_data_parallelism: -1 }), [{ axis: 'dcn data', size: -1 }]);
+  assert.equal(meshOfPlan({ config: { dcn_data_parallelism: 2 } }), 'dcn data 2');
 });
 
 test('letters go on after Z', () => {
@@ -280,6 +292,7 @@ test('a plan is as complex as its mesh, its accumulation and what it keeps on th
   assert.equal(complexity(plan({ fsdp: 8, tensor: 2, tensor_sequence: 2 }, 0)), 5, 'tensor axes twice');
   assert.equal(complexity(plan({ fsdp: 8 }, 0, { gradient_accumulation_steps: 2 })), 2);
   assert.equal(complexity(plan({ fsdp: 8 }, 1e9)), 2);
+  assert.equal(complexity(plan({ fsdp: 8 }, 0, { dcn_data_parallelism: 2 })), 2, 'an axis across slices is one, too');
 });
 
 test('what plans are told to be ordered by is what they are ordered by', () => {

@@ -12,6 +12,7 @@ import {
   gib,
   microseconds,
   percent,
+  probability,
   resource,
   rounded,
   seconds,
@@ -22,7 +23,7 @@ import {
 import { term } from './glossary.js';
 import { inline, sentenceOf } from './inline.js';
 import { measurePanel } from './measure.js';
-import { memoryBar, verdict } from './memory_bar.js';
+import { fitVerdict, memoryBar } from './memory_bar.js';
 import { changesPicture, planPicture } from './pictures/panel.js';
 import { axesAcross } from './plan_text.js';
 import { provePanel } from './prove.js';
@@ -226,7 +227,11 @@ function runPanel(plan) {
   );
 }
 
-const byVerdict = (estimate) => verdict(estimate.fit_verdict);
+// A tight plan says how surely it fits.
+function fitOf(estimate) {
+  const chance = estimate.fit_verdict === 'tight' && Number.isFinite(estimate.fit_probability) ? probability(estimate.fit_probability) : null;
+  return [fitVerdict(estimate), chance ? h('span', { class: 'soft' }, term('fit', `fits with a probability of ${chance}`)) : null];
+}
 
 // The plan's head, which stays in sight above the tabs.
 function summary(plan) {
@@ -241,7 +246,7 @@ function summary(plan) {
       item('step', seconds(estimate.step_time_s)),
       fits ? item('MFU', percent(estimate.mfu_frac)) : null,
       item('HBM', `${gib(estimate.hbm_bytes_per_device)} of ${gib(estimate.hbm_limit_bytes_per_device)}`),
-      byVerdict(estimate),
+      fitOf(estimate),
     ),
   ];
 }

@@ -4,7 +4,7 @@ import { choiceTable } from './choice_table.js';
 import { h, table } from './dom.js';
 import { compact, count, days, energy, percent, plural, seconds, secondsRange, usd } from './format.js';
 import { intervalCell, intervalScale } from './interval.js';
-import { verdict } from './memory_bar.js';
+import { fitVerdict } from './memory_bar.js';
 import { clusterText, meshOfPlan } from './plan_text.js';
 import { scatter } from './scatter.js';
 
@@ -75,7 +75,7 @@ function machineRow(machine, scale, tied, budget) {
       intervalCell(estimate, scale),
       percent(estimate.mfu_frac),
       ...costCells(machine, estimate.usd_per_billion_tokens, budget),
-      verdict(estimate.fit_verdict),
+      fitVerdict(estimate),
     ],
   };
 }

@@ -2,7 +2,7 @@
 
 import { linkRows, stackedBars, swatch } from './bar.js';
 import { h, table } from './dom.js';
-import { gib, percent, words } from './format.js';
+import { gib, percent, probability, words } from './format.js';
 
 const MOMENTS = [
   ['loss', 'Loss'],
@@ -41,9 +41,25 @@ export function memoryStacks(parts) {
   });
 }
 
-export function verdict(name) {
-  const text = { fits: 'fits', tight: 'tight', does_not_fit: 'does not fit' }[name] ?? words(name);
-  return h('span', { class: `verdict verdict-${name}` }, text);
+export function verdict(name, title = null) {
+  return h('span', { class: `verdict verdict-${name}`, title }, words(name));
+}
+
+// How surely a plan fits: "tight, fits with a probability of 38.0 %".
+export function fitText({ fit_verdict: name, fit_probability: chance }) {
+  if (!Number.isFinite(chance)) return words(name);
+  if (name === 'does_not_fit') return `does not fit with a probability of ${probability(1 - chance)}`;
+  return `${name === 'fits' ? '' : `${words(name)}, `}fits with a probability of ${probability(chance)}`;
+}
+
+export const fitVerdict = (estimate) => verdict(estimate.fit_verdict, fitText(estimate));
+
+// Of a stored run, whose row says whether XLA would refuse it and only perhaps how surely it fits.
+export function verdictOfRun({ fits, fit_verdict: name, hbm_bytes_per_device: bytes, hbm_limit_bytes_per_device: limit }) {
+  if (name) return name;
+  if (fits === null || fits === undefined) return null;
+  if (!fits) return 'does_not_fit';
+  return bytes > limit ? 'tight' : 'fits_or_tight';
 }
 
 function partsTable(stacks) {
@@ -91,7 +107,7 @@ export function memoryBar(estimate) {
   return h(
     'section',
     { class: 'panel' },
-    h('div', { class: 'panel-head' }, h('h3', null, 'Memory'), h('p', null, used), verdict(estimate.fit_verdict)),
+    h('div', { class: 'panel-head' }, h('h3', null, 'Memory'), h('p', null, used), fitVerdict(estimate)),
     h('div', { class: 'beside' }, h('div', null, chart, host), list),
   );
 }

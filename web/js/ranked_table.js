@@ -6,7 +6,7 @@ import { h } from './dom.js';
 import { gib, percent, rounded, seconds, secondsRange } from './format.js';
 import { term } from './glossary.js';
 import { intervalCell, intervalScale } from './interval.js';
-import { verdict } from './memory_bar.js';
+import { fitVerdict } from './memory_bar.js';
 import { clauseOf, marksOf, ordered } from './order.js';
 import { batchText, formatText, meshOfPlan, rematText } from './plan_text.js';
 
@@ -44,7 +44,7 @@ function cellsOf(plan, { change, scale, clause }) {
     rounded(estimate.tokens_per_s_per_chip),
     [
       `${gib(estimate.hbm_bytes_per_device)} `,
-      verdict(estimate.fit_verdict),
+      fitVerdict(estimate),
       small(`of ${gib(estimate.hbm_limit_bytes_per_device)}`),
     ],
   ];

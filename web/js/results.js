@@ -6,11 +6,11 @@ import { saveButton } from './copy.js';
 import { checkChoice } from './choice_table.js';
 import { findingsPanel, planDetail } from './detail.js';
 import { announce, h, table } from './dom.js';
-import { gib, percent, plural, seconds, words } from './format.js';
+import { gib, percent, plural, seconds } from './format.js';
 import { term } from './glossary.js';
 import { inline } from './inline.js';
 import { machinesPanel, planOfMachine, trainingNote } from './machines.js';
-import { verdict } from './memory_bar.js';
+import { fitText, fitVerdict } from './memory_bar.js';
 import { ORDERS, advisedBy, firstOrder } from './order.js';
 import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshOfPlan, rematText } from './plan_text.js';
 import { rankedTable } from './ranked_table.js';
@@ -190,7 +190,7 @@ function showAdvice(place, request, answer, tools) {
     current = plan;
     const sensitivities = plan.rank === 1 ? answer.sensitivities : null;
     detail.replaceChildren(...planDetail({ job: jobOf(request, plan.cluster ?? answer.cluster), cluster: answer.cluster, ...plan, sensitivities, baseline }, toolsOf(plan, tools, prefix, view, keep)));
-    return `${plan.title}, ${seconds(plan.estimate.step_time_s)} per step, ${words(plan.estimate.fit_verdict)}`;
+    return `${plan.title}, ${seconds(plan.estimate.step_time_s)} per step, ${fitText(plan.estimate)}`;
   };
   const titled = (plan) => ({
     ...plan,
@@ -280,7 +280,7 @@ function showEstimate(place, request, answer, tools) {
         { class: 'panel-head' },
         h('h2', null, jobTitle(request)),
         h('p', { class: 'soft' }, jobSize(answer)),
-        verdict(answer.fit_verdict),
+        fitVerdict(answer),
         h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'estimate'))),
       ),
       runNote(request, answer),
@@ -288,7 +288,7 @@ function showEstimate(place, request, answer, tools) {
     detail,
   );
   open(viewOf());
-  announce(`Estimated: ${seconds(answer.step_time_s)} per step, ${words(answer.fit_verdict)}`);
+  announce(`Estimated: ${seconds(answer.step_time_s)} per step, ${fitText(answer)}`);
   return open;
 }
 

@@ -8,7 +8,7 @@ import { failure } from './failure.js';
 import { dateTime, gib, seconds, words } from './format.js';
 import { KERNEL_DEFAULTS, stateOfKernelRequest } from './kernel_request.js';
 import { showKernelAnswer } from './kernel_results.js';
-import { verdict } from './memory_bar.js';
+import { verdict, verdictOfRun } from './memory_bar.js';
 import { stateToQuery } from './permalink.js';
 import { changedSettings, stateOfRequest, unaskable } from './request.js';
 import { showAnswer } from './results.js';
@@ -71,7 +71,7 @@ function tickBox(run, ticked, onTick) {
 function runRow(run, baselines, { ticked, onTick, onDeleted, onRestored }) {
   const name = nameOf(run);
   const isGone = Boolean(run.deleted_at);
-  const fits = run.fits === null || run.fits === undefined ? '' : verdict(run.fits ? 'fits' : 'does_not_fit');
+  const fit = verdictOfRun(run);
   return [
     [
       isGone
@@ -84,7 +84,7 @@ function runRow(run, baselines, { ticked, onTick, onDeleted, onRestored }) {
     [run.model ?? '–', run.git_ref ? h('span', { class: 'second' }, `at ${run.git_ref}`) : null],
     [run.chip, run.topology].filter(Boolean).join(' ') || '–',
     seconds(run.step_time_s),
-    [gib(run.hbm_bytes_per_device), ' ', fits],
+    [gib(run.hbm_bytes_per_device), ' ', fit ? verdict(fit) : ''],
     [h('span', { class: 'nowrap' }, dateTime(run.created_at)), isGone ? h('span', { class: 'second' }, `deleted ${dateTime(run.deleted_at)}`) : null],
     isGone ? restoreButton(run, onRestored) : deleteButton(run, onDeleted),
   ];

@@ -8,7 +8,7 @@ import { announce, byId, h, table } from './dom.js';
 import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { count, dateTime, gib, plural, seconds, words } from './format.js';
-import { verdict } from './memory_bar.js';
+import { verdict, verdictOfRun } from './memory_bar.js';
 import { typedNumber } from './typed_number.js';
 
 const EVERY_MS = 1000;
@@ -122,7 +122,7 @@ function itemsTable(items) {
       settingsOf(item, axes),
       item.run_deleted ? 'run deleted' : words(item.state),
       seconds(item.step_time_s),
-      [gib(item.hbm_bytes_per_device), ' ', item.fits === null ? '' : verdict(item.fit_verdict ?? (item.fits ? 'fits' : 'does_not_fit'))],
+      [gib(item.hbm_bytes_per_device), ' ', item.fits === null ? '' : verdict(verdictOfRun(item))],
       item.problem?.detail ?? '–',
     ]),
   );

@@ -127,3 +127,21 @@ test('a plan on several slices names the axes across them in its row, its title 
   const row = page.getByRole('table', { name: 'Mesh placement' }).locator('tbody tr').first();
   assert.match((await row.innerText()).replaceAll(/\s+/g, ' '), /^dcn data 2 DCN, between slices – –$/);
 });
+
+test('a tight plan says in its row and its head how surely it fits, and what tight means', async () => {
+  const page = await open(
+    {
+      'POST /v1/advise': () => {
+        const answer = advice(1);
+        Object.assign(answer.ranked[0].estimate, { fit_verdict: 'tight', fit_probability: 0.38 });
+        return answer;
+      },
+    },
+    { path: withJob },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  assert.equal(await page.locator('#ranked .verdict').first().getAttribute('title'), 'tight, fits with a probability of 38.0 %');
+  await page.locator('.summary-figures').getByRole('button', { name: 'fits with a probability of 38.0 %' }).click();
+  assert.match(await text(page, '#glossary'), /it may fit, with a probability from 10 % to 98 %/);
+});

@@ -16,7 +16,7 @@ import {
   usd,
   words,
 } from '../../../web/js/format.js';
-import { memoryRows, memoryStacks } from '../../../web/js/memory_bar.js';
+import { fitText, memoryRows, memoryStacks, verdictOfRun } from '../../../web/js/memory_bar.js';
 import { axesAcross, batchText, jobSize, meshOfConfig, meshOfPlan, meshText, rematText } from '../../../web/js/plan_text.js';
 import { ORDERS, advisedBy, clauseOf, complexity, firstOrder, marksOf, ordered } from '../../../web/js/order.js';
 import { parseRoute } from '../../../web/js/router.js';
@@ -92,6 +92,18 @@ test('each moment stacks what is always there and what is there then', () => {
     memoryStacks([parts[0]]).map((stack) => [stack.at, stack.total]),
     [['always', 2]],
   );
+});
+
+test('a verdict says how surely, and a stored run no more than its row knows', () => {
+  assert.equal(fitText({ fit_verdict: 'tight', fit_probability: 0.38 }), 'tight, fits with a probability of 38.0 %');
+  assert.equal(fitText({ fit_verdict: 'fits', fit_probability: 0.991 }), 'fits with a probability of 99.1 %');
+  assert.equal(fitText({ fit_verdict: 'does_not_fit', fit_probability: 0.04 }), 'does not fit with a probability of 96.0 %');
+  assert.equal(fitText({ fit_verdict: 'tight' }), 'tight');
+  assert.equal(verdictOfRun({ fits: true, fit_verdict: 'tight' }), 'tight');
+  assert.equal(verdictOfRun({ fits: true }), 'fits_or_tight');
+  assert.equal(verdictOfRun({ fits: true, hbm_bytes_per_device: 33, hbm_limit_bytes_per_device: 32 }), 'tight');
+  assert.equal(verdictOfRun({ fits: false }), 'does_not_fit');
+  assert.equal(verdictOfRun({ fits: null }), null);
 });
 
 test('exposed parts keep their sum and hidden time is what is left', () => {

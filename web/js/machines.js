@@ -220,7 +220,7 @@ export function machinesPanel({ platforms, budget, objective, name, title, actio
     ),
     rows.length
       ? choiceTable({ caption: 'Machines, best first', columns, rows, name, onChoose })
-      : h('p', null, 'No legal plan fits on any of these machines.'),
+      : h('p', null, 'None of these machines has a plan; the table says why.'),
     h(
       'p',
       { class: 'soft' },

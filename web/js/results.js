@@ -16,7 +16,7 @@ import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshOfPlan, re
 import { rankedTable } from './ranked_table.js';
 import { trainingTokens } from './request.js';
 import { runNote } from './run_note.js';
-import { searchStats } from './search_stats.js';
+import { emptyTitle, searchStats } from './search_stats.js';
 import { picturePanel } from './pictures/panel.js';
 
 // view: {tab}, the tab that is open; keep() writes into the address.
@@ -140,7 +140,7 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
       'div',
       { class: 'panel-head' },
       h('h2', null, title),
-      h('p', null, none ? 'No legal plan fits in memory.' : best),
+      h('p', null, none ? emptyTitle(answer.search) : best),
       h('p', { class: 'actions' }, actions),
     ),
     none && answer.search?.empty_why ? h('p', null, inline(answer.search.empty_why)) : null,
@@ -248,7 +248,7 @@ function showAdvice(place, request, answer, tools) {
   announce(
     ranked.length
       ? `${ranked.length} plans; the best takes ${seconds(ranked[0].estimate.step_time_s)} per step`
-      : 'No legal plan fits in memory',
+      : emptyTitle(answer.search).replace(/\.$/, ''),
   );
   return open;
 }

@@ -30,6 +30,15 @@ export function endOfSearch(search) {
   return 'the budget ended the search early; more evaluations may find better';
 }
 
+// Why an answer has no plan, in a headline; search.empty_why tells the rest, and says nothing where memory is short.
+export function emptyTitle(search) {
+  const { considered, illegal, exhaustive, empty_why: why } = search ?? {};
+  if (considered === (illegal ?? 0)) return 'No legal plan.';
+  if (/search\.max_changes/.test(why)) return 'No plan has as few changes as are allowed.';
+  if (exhaustive === false) return 'The search ended before it found a plan that fits.';
+  return why ? 'No legal plan can be priced.' : 'No legal plan fits in memory.';
+}
+
 // hasMine: the reader's own configuration is one of the plans evaluated.
 export function searchStats(search, hasMine) {
   if (!search) return null;

@@ -92,7 +92,7 @@ test('nothing ranked and no near miss', async () => {
     'POST /v1/advise': () => ({ ...nothing, search: { ...nothing.search, empty_why: 'every mesh breaks a rule' } }),
   });
   await ask(page);
-  await page.getByText('No legal plan fits in memory.').waitFor();
+  await page.getByText('No legal plan.').waitFor();
   await page.getByText('every mesh breaks a rule').waitFor();
   await holds(page);
 });
@@ -102,7 +102,7 @@ test('no machine has a plan', async () => {
   answer.platforms = answer.platforms.filter((machine) => !machine.best);
   const page = await open({ 'POST /v1/advise': () => answer }, { path: '/#/?model=x&mode=machines' });
   await ask(page);
-  await page.getByText('No legal plan fits on any of these machines.').waitFor();
+  await page.getByText('None of these machines has a plan; the table says why.').waitFor();
   await holds(page);
 });
 

@@ -22,7 +22,7 @@ import { ORDERS, advisedBy, clauseOf, complexity, firstOrder, marksOf, ordered }
 import { parseRoute } from '../../../web/js/router.js';
 import { changeToMine } from '../../../web/js/ranked_table.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
-import { endOfSearch, fates } from '../../../web/js/search_stats.js';
+import { emptyTitle, endOfSearch, fates } from '../../../web/js/search_stats.js';
 import { range } from '../../../web/js/scatter.js';
 import { savedByRow } from '../../../web/js/changes.js';
 import { generalText } from '../../../web/js/errors.js';
@@ -213,6 +213,15 @@ test('what a search left out is a fate of its own, and the reason why it is not 
   assert.match(endOfSearch(search), /^3 combinations not tried.*narrower/);
   assert.match(endOfSearch({ ...search, left_out: undefined }), /more evaluations/);
   assert.match(endOfSearch({ ...search, left_out: undefined, exhaustive: true }), /whole space/);
+});
+
+test('the headline of an answer without plans is its own reason', () => {
+  const search = { considered: 136, illegal: 39, exhaustive: true };
+  assert.equal(emptyTitle(search), 'No legal plan fits in memory.');
+  assert.equal(emptyTitle({ ...search, illegal: 136, empty_why: 'none of 136 combinations is legal: …' }), 'No legal plan.');
+  assert.equal(emptyTitle({ ...search, exhaustive: false, empty_why: '1 evaluation was not enough …' }), 'The search ended before it found a plan that fits.');
+  assert.equal(emptyTitle({ ...search, empty_why: 'the length … change 3 keys of the baseline, search.max_changes allows 1: …' }), 'No plan has as few changes as are allowed.');
+  assert.equal(emptyTitle({ ...search, empty_why: 'none of the 97 legal combinations can be priced: …' }), 'No legal plan can be priced.');
 });
 
 test('plans of another batch are compared per token, and that is said', () => {

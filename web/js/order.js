@@ -71,7 +71,8 @@ export function marksOf(plans) {
   return marks;
 }
 
-// The one or two exposed parts that make most of the difference to the advised plan, at its number of tokens.
+// The exposed part that gains most on the advised plan and the one that loses most, at its number of tokens; where all move one way
+// the two that move most.
 function reasons(plan, advised) {
   const scale = (advised.estimate.tokens_per_step || 1) / (plan.estimate.tokens_per_step || 1);
   const moved = new Map();
@@ -79,13 +80,13 @@ function reasons(plan, advised) {
     moved.set(part.name, (moved.get(part.name) ?? 0) + part.exposed_seconds * scale);
   for (const part of advised.estimate.time_parts ?? [])
     moved.set(part.name, (moved.get(part.name) ?? 0) - part.exposed_seconds);
-  const change = perToken(plan) - perToken(advised);
   const step = advised.estimate.step_time_s;
-  return [...moved]
-    .filter(([, delta]) => Math.sign(delta) === Math.sign(change) && Math.abs(delta) > 0.0005 * step)
-    .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))
-    .slice(0, 2)
-    .map(([name, delta]) => `${words(name)} ${delta > 0 ? '+' : '−'}${secondsLike(Math.abs(delta), step).replace(' ', '\u00a0')}`);
+  const parts = [...moved].filter(([, delta]) => Math.abs(delta) > 0.0005 * step).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+  const [most, next] = parts;
+  const other = parts.find(([, delta]) => Math.sign(delta) !== Math.sign(most[1])) ?? next;
+  return [most, other]
+    .filter(Boolean)
+    .map(([name, delta]) => `${delta > 0 ? '+' : '−'}${secondsLike(Math.abs(delta), step).replace(' ', '\u00a0')} ${words(name)}`);
 }
 
 function whyAdvised(advised, plans, search) {

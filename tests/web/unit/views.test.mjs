@@ -347,6 +347,26 @@ test('what plans are told to be ordered by is what they are ordered by', () => {
   assert.deepEqual(ordered(plans, 'certain').map(({ rank }) => rank), [2, 3, 1]);
 });
 
+test('a plan names what it gains most on the advised one and what it loses most', () => {
+  const plan = (rank, ...parts) => ({
+    rank,
+    config: {},
+    estimate: {
+      step_time_s: parts.reduce((all, seconds) => all + seconds, 0),
+      tokens_per_step: 1,
+      hbm_bytes_per_device: GIB,
+      mesh: [],
+      time_parts: ['recompute', 'fsdp_all_gather', 'norms'].map((name, index) => ({ name, exposed_seconds: parts[index] })),
+    },
+  });
+  const advised = plan(1, 8, 1, 2);
+  const clause = (other) => clauseOf(other, [advised, other], {}).replaceAll('\u00a0', ' ').split(';')[0];
+  assert.equal(clause(plan(2, 3.71, 3.07, 4)), '−2.0 % a token against plan 1: −4.29 s recompute, +2.07 s FSDP all gather');
+  assert.equal(clause(plan(2, 9, 1.5, 2.25)), '+15.9 % a token against plan 1: +1.00 s recompute, +0.50 s FSDP all gather');
+  assert.equal(clause(plan(2, 8, 1, 1)), '−9.1 % a token against plan 1: −1.00 s norms');
+  assert.equal(clause(plan(2, 8, 1, 2)), '0.0 % a token against plan 1');
+});
+
 test('the simplest of plans alike in mesh is the one that the engine puts first for that', () => {
   const plan = (rank, time) => ({ rank, config: {}, estimate: { step_time_s: time, tokens_per_step: 1, mesh: [{ axis: 'fsdp', size: 8 }] } });
   const [first, faster] = [plan(1, 2), plan(2, 1)];

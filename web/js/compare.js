@@ -65,6 +65,13 @@ function tokensOf(first, second) {
   return one > 0 && other > 0 ? one / other : 1;
 }
 
+// A run with its times for the tokens of a step of the first one.
+export function likened(first, run) {
+  const scale = tokensOf(first, run);
+  const of = (member) => (Number.isFinite(run[member]) ? run[member] * scale : run[member]);
+  return { ...run, step_time_s: of('step_time_s'), step_time_low_s: of('step_time_low_s'), step_time_high_s: of('step_time_high_s') };
+}
+
 function sidesTable(runs, nameOf) {
   const first = runs[0];
   const small = (text) => h('span', { class: 'second' }, text);
@@ -75,7 +82,8 @@ function sidesTable(runs, nameOf) {
     const text = changeText(first.step_time_s, run.step_time_s * scale);
     return text && `${text} per token`;
   };
-  const scale = intervalScale(runs);
+  const drawn = runs.map((run) => likened(first, run));
+  const scale = intervalScale(drawn);
   return table(
     'Runs side by side',
     [
@@ -86,7 +94,7 @@ function sidesTable(runs, nameOf) {
       { title: 'MFU', number: true },
       { title: 'HBM per device', number: true },
     ],
-    runs.map((run) => [
+    runs.map((run, index) => [
       [
         h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, nameOf(run.run_id)),
         small([run.model?.name, run.cluster ? clusterText(run.cluster) : null].filter(Boolean).join(' on ')),
@@ -95,7 +103,8 @@ function sidesTable(runs, nameOf) {
       [
         secondsRange(run.step_time_low_s, run.step_time_high_s, run.step_time_s),
         run.confidence ? small(words(run.confidence)) : null,
-        intervalMark(run, scale),
+        intervalMark(drawn[index], scale),
+        drawn[index].step_time_s === run.step_time_s ? null : small('drawn per token'),
       ],
       [rounded(run.tokens_per_s_per_chip), small(change(run, 'tokens_per_s_per_chip'))],
       percent(run.mfu_frac),

@@ -206,6 +206,16 @@ function compared(more = {}) {
   };
 }
 
+test('runs of another batch have their intervals drawn for the same tokens', async () => {
+  const side = (run, scale) => ({ ...run, tokens_per_step: 1000 * scale, step_time_s: 7 * scale, step_time_low_s: 6.5 * scale, step_time_high_s: 7.5 * scale });
+  const page = await open(compared({ 'GET /v1/compare': () => ({ runs: [side(BEFORE, 1), side(AFTER, 4)], differences: [] }) }), { path: PAIR });
+  const rows = page.getByRole('table', { name: 'Runs side by side' }).locator('tbody tr');
+  await rows.nth(1).getByText('drawn per token').waitFor();
+  assert.equal(await rows.nth(0).getByText('drawn per token').count(), 0);
+  const ends = await rows.locator('.interval line:first-child').evaluateAll((lines) => lines.map((line) => [line.getAttribute('x1'), line.getAttribute('x2')]));
+  assert.deepEqual(ends[0], ends[1], 'four times the work in four times the time');
+});
+
 test('a check within limits says pass or fail, why, and how CI does the same', async () => {
   const sent = [];
   const check = (body) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { movedTerms, overlapNote } from '../../../web/js/compare.js';
+import { likened, movedTerms, overlapNote } from '../../../web/js/compare.js';
 import { limitsOf } from '../../../web/js/gate.js';
 import {
   days,
@@ -259,6 +259,12 @@ test('intervals overlap, touch or are apart', () => {
   const batch = (tokens_per_step, ...ends) => ({ ...run(...ends), tokens_per_step });
   assert.match(overlapNote(batch(100, 1, 2), batch(200, 2.4, 4), String), /overlap per token:/, 'twice the work in twice the time');
   assert.equal(overlapNote(batch(100, 1, 2), batch(400, 1, 2), String), null, 'four times the work in the same time');
+});
+
+test('the interval of a run of another batch is drawn for the same tokens', () => {
+  const run = (tokens_per_step, step_time_s, step_time_low_s, step_time_high_s) => ({ tokens_per_step, step_time_s, step_time_low_s, step_time_high_s });
+  assert.deepEqual(likened(run(100, 1), run(400, 8, 6, null)), run(400, 2, 1.5, null));
+  assert.deepEqual(likened(run(100, 1), run(undefined, 8, 6, 9)), run(undefined, 8, 6, 9));
 });
 
 test('a single value has a range', () => {

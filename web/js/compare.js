@@ -3,7 +3,7 @@
 import { get } from './api.js';
 import { changeText } from './changes.js';
 import { h, table } from './dom.js';
-import { gib, gibLike, percent, rounded, seconds, secondsLike, secondsRange, words } from './format.js';
+import { dateTime, gib, gibLike, percent, rounded, seconds, secondsLike, secondsRange, words } from './format.js';
 import { gatePanel } from './gate.js';
 import { intervalMark, intervalScale } from './interval.js';
 import { verdict } from './memory_bar.js';
@@ -150,12 +150,24 @@ function timePanel(terms, scale, names, show) {
   return termsPanel('Where the time went (exposed), per token', scaled, [names[0], `${names[1]}, scaled`], show);
 }
 
+// Map of run id -> its label, with the date where others have the same one, and with its id where these are of one minute.
+export function namesOf(runs) {
+  const names = [
+    (run) => run.label || run.run_id.slice(0, 13),
+    (run) => `${run.label || run.run_id.slice(0, 13)} (${dateTime(run.created_at)})`,
+    (run) => `${run.label} (${run.run_id})`,
+  ];
+  const isAlone = (name, run) => runs.every((other) => other.run_id === run.run_id || name(other) !== name(run));
+  return new Map(runs.map((run) => [run.run_id, (names.find((name) => isAlone(name, run)) ?? names[2])(run)]));
+}
+
 export async function showCompare(place, ids) {
   const [answer, ...stored] = await Promise.all([
     get(`/v1/compare?runs=${ids.map(encodeURIComponent).join(',')}`),
     ...ids.map((id) => get(`/v1/runs/${encodeURIComponent(id)}`)), // for their labels
   ]);
-  const nameOf = (id) => stored.find((run) => run.run_id === id)?.label || id.slice(0, 13);
+  const names = namesOf(stored);
+  const nameOf = (id) => names.get(id) ?? id.slice(0, 13);
   const step = Math.max(...answer.runs.map((run) => run.step_time_s));
   const [first, ...others] = answer.runs;
   const named = ({ run_id: id }) => ({ id, name: nameOf(id) });
@@ -172,15 +184,15 @@ export async function showCompare(place, ids) {
         answer.differences.map((difference) => unlikeNote(difference, nameOf)).map((said) => said && h('p', null, said)),
       ),
       answer.differences.map((difference) => {
-        const names = [nameOf(difference.from), nameOf(difference.to)];
+        const ends = [nameOf(difference.from), nameOf(difference.to)];
         const scale = scaleOf(difference, answer.runs);
         return [
-          waterfallPanel(difference.time_terms, scale, names),
+          waterfallPanel(difference.time_terms, scale, ends),
           h(
             'div',
             { class: 'columns terms' },
-            timePanel(difference.time_terms, scale, names, (value) => secondsLike(value, step)),
-            termsPanel('Where the memory went', difference.memory_terms, names, gibLike),
+            timePanel(difference.time_terms, scale, ends, (value) => secondsLike(value, step)),
+            termsPanel('Where the memory went', difference.memory_terms, ends, gibLike),
           ),
         ];
       }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { likened, movedTerms, overlapNote } from '../../../web/js/compare.js';
+import { likened, movedTerms, namesOf, overlapNote } from '../../../web/js/compare.js';
 import { limitsOf } from '../../../web/js/gate.js';
 import {
   days,
@@ -265,6 +265,15 @@ test('the interval of a run of another batch is drawn for the same tokens', () =
   const run = (tokens_per_step, step_time_s, step_time_low_s, step_time_high_s) => ({ tokens_per_step, step_time_s, step_time_low_s, step_time_high_s });
   assert.deepEqual(likened(run(100, 1), run(400, 8, 6, null)), run(400, 2, 1.5, null));
   assert.deepEqual(likened(run(100, 1), run(undefined, 8, 6, 9)), run(undefined, 8, 6, 9));
+});
+
+test('compared runs of one label are told apart by their date, or by their id', () => {
+  const run = (run_id, label, created_at) => ({ run_id, label, created_at });
+  const names = (...runs) => [...namesOf(runs).values()];
+  assert.deepEqual(names(run('a', 'x', '2026-11-21T05:00Z'), run('b', 'y', '2026-11-21T05:00Z')), ['x', 'y']);
+  assert.deepEqual(names(run('a', 'x', '2026-11-21T05:00Z'), run('b', 'x', '2026-11-22T05:00Z')), ['x (2026-11-21 05:00 UTC)', 'x (2026-11-22 05:00 UTC)']);
+  assert.deepEqual(names(run('a', 'x', '2026-11-21T05:00Z'), run('b', 'x', '2026-11-21T05:00Z')), ['x (a)', 'x (b)']);
+  assert.deepEqual(names(run('0193a000-0000-7000-8000-000000000002', null, '2026-11-21T05:00Z')), ['0193a000-0000']);
 });
 
 test('a single value has a range', () => {

@@ -192,6 +192,11 @@ function showAdvice(place, request, answer, tools) {
     detail.replaceChildren(...planDetail({ job: jobOf(request, plan.cluster ?? answer.cluster), cluster: answer.cluster, ...plan, sensitivities, baseline }, toolsOf(plan, tools, prefix, view, keep)));
     return `${plan.title}, ${seconds(plan.estimate.step_time_s)} per step, ${fitText(plan.estimate)}`;
   };
+  const showMachine = (machine) => {
+    const { cluster, best, rank } = machine;
+    keep({ plan: `machine-${rank}` });
+    return show({ ...planOfMachine(machine), files: filesOfAnswer({ ...answer, cluster, ranked: [{ ...best, rank: 1 }] }) });
+  };
   const titled = (plan) => ({
     ...plan,
     title: `${plan.rank === 'mine' ? 'My configuration' : `Plan ${plan.rank}`}: ${meshOfPlan(plan)}`,
@@ -206,11 +211,7 @@ function showAdvice(place, request, answer, tools) {
           name,
           title: jobTitle(request),
           actions: download,
-          onChoose: (machine) => {
-            keep({ plan: undefined });
-            const { cluster, best } = machine;
-            announce(show({ ...planOfMachine(machine), files: filesOfAnswer({ ...answer, cluster, ranked: [{ ...best, rank: 1 }] }) }));
-          },
+          onChoose: (machine) => announce(showMachine(machine)),
         })
       : '',
     plansPanel({
@@ -238,8 +239,14 @@ function showAdvice(place, request, answer, tools) {
   );
   const open = ({ plan: rank, tab }) => {
     if (!plans.length) return;
-    const wanted = plans.find((plan) => String(plan.rank) === rank) ?? plans[0];
     view.tab = tab;
+    const machine = machines?.find((one) => one.best && `machine-${one.rank}` === rank);
+    if (machine) {
+      checkChoice(place, name, rank);
+      showMachine(machine);
+      return;
+    }
+    const wanted = plans.find((plan) => String(plan.rank) === rank) ?? plans[0];
     checkChoice(place, name, wanted.rank);
     show(titled(wanted));
     keep({ plan: String(wanted.rank) });

@@ -91,6 +91,21 @@ test('a machine is chosen, shown in full and taken into the form', async () => {
   assert.match(await page.inputValue('#config'), /ici_fsdp_parallelism=64/);
 });
 
+test('a copied link shows the machine that was chosen, and its tab', async () => {
+  const page = await open({ 'POST /v1/advise': () => machines() }, { path: JOB });
+  await compare(page);
+  await page.check('#plan-machine-2');
+  await openTab(page, 'Mesh');
+  await page.click('#copy-link');
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(link, /plan=machine-2&tab=mesh/);
+  await page.goto('about:blank');
+  await page.goto(link);
+  await page.locator('#detail h2').getByText(/^2 × v6e 4x4: /).waitFor();
+  assert.ok(await page.isChecked('#plan-machine-2'));
+  assert.equal(await page.getAttribute('#plan-tab-mesh', 'aria-selected'), 'true');
+});
+
 test('without a token budget the machines have dollars per billion tokens', async () => {
   const answer = machines();
   answer.platforms[0].best.estimate.usd_per_billion_tokens = 1189.01;

@@ -1,6 +1,8 @@
 // MaxText settings as people paste them: key=value lines, a shell command, YAML lines or a JSON object.
 // Reading never guesses: what it cannot read comes back as an error with its line number.
 
+import { yamlToAssignments } from './yaml_lines.js';
+
 const KEY = /^[A-Za-z_][A-Za-z0-9_.]*$/;
 
 // "8" -> 8, "true" -> true, "'bf16'" -> "bf16", "[1,2]" -> [1, 2]; anything else is a string.
@@ -62,30 +64,17 @@ function unquote(text) {
   return text.replace(/^(['"])(.*)\1$/s, '$2');
 }
 
-// YAML's "key: value" becomes "key=value" so that one reader serves both.
-function yamlToAssignments(text) {
-  return text
-    .split('\n')
-    .map((line) => {
-      const found = /^\s*([A-Za-z_][A-Za-z0-9_.]*):\s+(.*?)\s*$/.exec(line);
-      if (!found || found[2] === '') return line;
-      const value = /^(['"]).*\1$|^[[{]/.test(found[2]) || !/\s/.test(found[2]) ? found[2] : `"${found[2]}"`;
-      return `${found[1]}=${value}`;
-    })
-    .join('\n');
-}
-
 function parseJsonObject(text) {
   let value;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { value: {}, flags: [], errors: [{ detail: `This is not valid JSON: ${error.message}.` }] };
+    return { value: {}, flags: [], passedOver: [], errors: [{ detail: `This is not valid JSON: ${error.message}.` }] };
   }
-  return { value, flags: [], errors: [] };
+  return { value, flags: [], passedOver: [], errors: [] };
 }
 
-// Returns {value: {key: value}, flags: [XLA flags found in it], errors: [{detail, hint}]}.
+// Returns {value: {key: value}, flags: [XLA flags found in it], passedOver: [keys of YAML that are lists or mappings], errors: [{detail, hint}]}.
 export function parseConfig(text) {
   const trimmed = text.trim();
   if (trimmed.startsWith('{')) return parseJsonObject(trimmed);
@@ -93,8 +82,11 @@ export function parseConfig(text) {
   const flags = [];
   const errors = [];
   const lineOf = {};
-  const isCommand = /(^|\s)(python3?|xpk|bash)\s|\.py(\s|$)|\s-m\s/.test(trimmed);
-  for (const { word, line } of splitWords(yamlToAssignments(stripComments(trimmed)))) {
+  const bare = stripComments(trimmed);
+  const isCommand = /(^|\s)(python3?|xpk|bash)\s|\.py(\s|$)|\s-m\s/.test(bare);
+  const { text: lines, passedOver } = yamlToAssignments(bare);
+  for (const { word: given, line } of splitWords(lines)) {
+    const word = isCommand ? given : given.replace(/^--(?!xla_)/, ''); // of a command they are another program's
     const split = word.indexOf('=');
     const key = split > 0 ? word.slice(0, split) : '';
     if (key === 'LIBTPU_INIT_ARGS' || key === 'XLA_FLAGS') {
@@ -108,6 +100,8 @@ export function parseConfig(text) {
       }
       lineOf[key] = line;
       value[key] = parseValue(word.slice(split + 1));
+    } else if (word.startsWith('--xla_')) {
+      flags.push(word);
     } else if (!isCommand && word !== 'export') {
       errors.push({
         detail: `Line ${line}: “${word}” is not key=value.`,
@@ -115,7 +109,7 @@ export function parseConfig(text) {
       });
     }
   }
-  return { value, flags, errors };
+  return { value, flags, passedOver, errors };
 }
 
 // XLA flags from an array, one string as in LIBTPU_INIT_ARGS, or one per line.

@@ -48,7 +48,11 @@ function showInherited(state) {
   const parsed = state.config.trim() ? parseConfig(state.config) : null;
   const taken = parsed && !parsed.errors.length ? inheritedOf(state, parsed.value, devices(state)) : {};
   const names = Object.entries(taken).map(([key, value]) => `${key}=${value}`);
-  byId('config-inherits').textContent = names.length ? `Not in the text, so taken from the workload of this form: ${names.join(', ')}.` : '';
+  const said = [
+    names.length ? `Not in the text, so taken from the workload of this form: ${names.join(', ')}.` : '',
+    parsed?.passedOver.length ? `Passed over, as lists and mappings are not modelled: ${parsed.passedOver.join(', ')}.` : '',
+  ];
+  byId('config-inherits').textContent = said.filter(Boolean).join(' ');
 }
 
 const hash = (state) => `#/${stateToQuery(state) ? `?${stateToQuery(state)}` : ''}`;

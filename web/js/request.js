@@ -147,6 +147,13 @@ function settingsOf(text, pointer, errors) {
   return parsed;
 }
 
+// A pin that is left out would not be kept.
+function pinsOf(text, errors) {
+  const { value, passedOver } = settingsOf(text, '/pins', errors);
+  passedOver.forEach((key) => errors.push({ pointer: '/pins', detail: `${key} is a list or mapping, which cannot be pinned.` }));
+  return value;
+}
+
 function storing(state) {
   const extra = {};
   if (state.project.trim()) extra.project = state.project.trim();
@@ -195,7 +202,7 @@ function adviseRequest(state, devices, errors) {
   if (state.fit_probability.trim())
     body.search.fit_probability = number(state.fit_probability, '/search/fit_probability', 'Probability to fit', errors);
   if (state.sensitivities) body.search.sensitivities = true;
-  if (state.pins.trim()) body.pins = settingsOf(state.pins, '/pins', errors).value;
+  if (state.pins.trim()) body.pins = pinsOf(state.pins, errors);
   if (state.config.trim()) {
     const mine = mineOf(state, '/baseline/config', devices, errors);
     body.baseline = { config: mine.config, xla_flags: [...mine.flags, ...parseFlags(state.xla_flags)] };

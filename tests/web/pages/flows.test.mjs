@@ -305,3 +305,11 @@ test('nothing jumps while the page fills, on a phone', async () => {
   );
   assert.ok(shift <= 0.1, `layout shift ${shift}`);
 });
+
+test('pasted YAML says which of its lists are passed over', async () => {
+  const page = await open({}, { path: '/#/?model=llama3.1-70b&mode=estimate' });
+  await page.fill('#config', '---\nremat_policy: full\nper_device_batch_size: 1\nmax_target_length: 8192\nlogical_axis_rules:\n  - [a, [b]]\n');
+  await page.getByText('Passed over, as lists and mappings are not modelled: logical_axis_rules.').waitFor();
+  const [request] = await Promise.all([page.waitForRequest(/\/v1\/estimate$/), page.click('#submit')]);
+  assert.deepEqual(request.postDataJSON().config, { remat_policy: 'full', per_device_batch_size: 1, max_target_length: 8192 });
+});

@@ -32,6 +32,44 @@ test('YAML lines and comments are read', () => {
   assert.deepEqual(value, { ici_fsdp_parallelism: -1, run_name: 'two words' });
 });
 
+test('a YAML file of MaxText is read, and its lists of rules are passed over by name', () => {
+  const text = `---
+remat_policy: 'full'
+mlp_activations:
+  - silu
+  - "linear"
+logical_axis_rules:
+  - ['activation_batch', ['data', 'fsdp']]
+  - ['mlp', ['tensor']]
+
+data_sharding: [['data', 'stage']]
+context_rules: [
+  [a, [b]],
+]
+remat_policy_for_vit:
+quantization: ''  # none
+a_mapping:
+- x: 1
+steps: 3
+...
+`;
+  assert.deepEqual(parseConfig(text), {
+    value: { remat_policy: 'full', mlp_activations: ['silu', 'linear'], data_sharding: [['data', 'stage']], remat_policy_for_vit: null, quantization: '', steps: 3 },
+    flags: [],
+    passedOver: ['logical_axis_rules', 'context_rules', 'a_mapping'],
+    errors: [],
+  });
+  assert.match(parseConfig('a_list:\n  - b: 1\nwhat').errors[0].detail, /^Line 3: “what”/);
+});
+
+test('settings may come as flags, or with spaces at the sign', () => {
+  const { value, flags, errors } = parseConfig('--remat_policy=full\nopt_type = adamw\nrun_name = "my run"\nsteps =3\n--xla_a=1\nquantization= x=1');
+  assert.deepEqual(errors, []);
+  assert.deepEqual(value, { remat_policy: 'full', opt_type: 'adamw', run_name: 'my run', steps: 3, quantization: '', x: 1 });
+  assert.deepEqual(flags, ['--xla_a=1']);
+  assert.deepEqual(parseConfig('python3 train.py --cluster=a steps=3').value, { steps: 3 });
+});
+
 test('a JSON object is taken as it is, and broken JSON is said', () => {
   assert.deepEqual(parseConfig('{"steps": 3, "a": null}').value, { steps: 3, a: null });
   assert.match(parseConfig('{"steps": 3,').errors[0].detail, /not valid JSON/);

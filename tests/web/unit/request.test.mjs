@@ -76,6 +76,11 @@ test('what pasted settings leave open comes from the form, a batch of all device
   assert.equal(of(tokens, { max_target_length: 4096, ...four }).per_device_batch_size, 0.75);
 });
 
+test('a pin that is a list of rules is refused, not left out', () => {
+  const { errors } = buildRequest({ ...job, pins: 'logical_axis_rules:\n  - [a, [b]]' });
+  assert.deepEqual(errors, [{ pointer: '/pins', detail: 'logical_axis_rules is a list or mapping, which cannot be pinned.' }]);
+});
+
 test('unknown pins are refused, unknown keys of a baseline only warned about', () => {
   assert.equal(buildRequest({ ...job, pins: 'a=1' }).body.strict, true);
   assert.equal(buildRequest({ ...job, pins: 'a=1', config: 'b=1' }).body.strict, undefined);

@@ -34,8 +34,13 @@ function splitWords(text) {
     if (word !== '' && word !== '\\') found.push({ word, line });
     word = '';
   };
+  let escaped = false;
   for (const letter of text) {
-    if (quote) {
+    const isText = escaped && (letter === '"' || letter === "'");
+    escaped = letter === '\\' && !quote;
+    if (isText) {
+      word += letter;
+    } else if (quote) {
       word += letter;
       if (letter === quote) quote = '';
     } else if (letter === '\n' || ((letter === ' ' || letter === '\t' || letter === '\r') && depth === 0)) {
@@ -53,15 +58,23 @@ function splitWords(text) {
   return found;
 }
 
-function stripComments(text) {
-  return text
-    .split('\n')
-    .map((line) => line.replace(/(^|\s)#.*$/, ''))
-    .join('\n');
+// A # in quotes is text. A quote that other lines close, or an apostrophe, protects nothing.
+function withoutComment(line) {
+  let quote = '';
+  for (let at = 0; at < line.length; at += 1) {
+    const [before, letter] = [line[at - 1] ?? ' ', line[at]];
+    if (quote) quote = letter === quote ? '' : quote;
+    else if (/['"]/.test(letter) && /[\s=:,'"[{(]/.test(before)) quote = letter;
+    else if (letter === '#' && /\s/.test(before)) return line.slice(0, at);
+  }
+  return quote ? line.replace(/(^|\s)#.*$/, '') : line;
 }
 
+const stripComments = (text) => text.split('\n').map(withoutComment).join('\n');
+
+// Within single quotes a shell's '\'' is an apostrophe.
 function unquote(text) {
-  return text.replace(/^(['"])(.*)\1$/s, '$2');
+  return text.replace(/^(['"])(.*)\1$/s, (_, quote, inner) => (quote === "'" ? inner.replaceAll("'\\''", "'") : inner));
 }
 
 function parseJsonObject(text) {
@@ -123,7 +136,8 @@ export function parseFlags(text) {
 function shellValue(value) {
   if (value === null) return 'null';
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  return /^[A-Za-z0-9_.,:/@%+-]*$/.test(text) && text !== '' ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  const isSafe = /^[A-Za-z0-9_.,:/@%+-]+$/.test(text) && (typeof value !== 'string' || parseValue(text) === value);
+  return isSafe ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 export function configToLines(config) {

@@ -276,14 +276,8 @@ export function stateOfRequest(request) {
   state.objective = request.search?.objective ?? DEFAULTS.objective;
   state.top_k = String(request.search?.top_k ?? DEFAULTS.top_k);
   state.fit_probability = String(request.search?.fit_probability ?? '');
-  const asLines = (object) =>
-    object
-      ? Object.entries(object)
-          .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-          .join('\n')
-      : '';
-  state.pins = asLines(request.pins);
-  state.config = asLines(request.config ?? request.baseline?.config);
+  state.pins = configToLines(request.pins);
+  state.config = configToLines(request.config ?? request.baseline?.config);
   const flags = request.xla_flags ?? request.baseline?.xla_flags ?? [];
   state.xla_flags = Array.isArray(flags) ? flags.join('\n') : flags;
   state.project = request.project ?? '';

@@ -100,9 +100,11 @@ test('flags come as one string, as lines or as an export', () => {
 
 test('settings survive the way out and in again', () => {
   const config = { a: 1, b: 'two words', c: true, d: 'x', e: "it's", f: [1, 'z'] };
-  const { value, errors } = parseConfig(configToLines({ ...config, e: 'plain' }));
-  assert.deepEqual(errors, []);
-  assert.deepEqual(value, { ...config, e: 'plain' });
+  for (const more of [{}, { g: 'a #b', h: '# x', i: "it's # two 'quotes'", j: '3', k: 'true', l: '', m: null }]) {
+    const { value, errors } = parseConfig(configToLines({ ...config, ...more }));
+    assert.deepEqual(errors, []);
+    assert.deepEqual(value, { ...config, ...more });
+  }
   assert.equal(configToLines({ e: "it's" }), "e='it'\\''s'");
 });
 

@@ -137,6 +137,14 @@ test('a stored request opens in the form and would be sent again unchanged', () 
   }
 });
 
+test('stored settings that need quotes open as they can be sent', () => {
+  const { model, cluster } = buildRequest(job).body;
+  const config = { run_name: 'my run 7', base_output_directory: 'gs://a b#c', max_target_length: 4096, per_device_batch_size: 1, mlp_activations: ['silu', 'linear'] };
+  const { body, errors } = buildRequest(stateOfRequest({ model, cluster, config }));
+  assert.deepEqual(errors, []);
+  assert.deepEqual(body.config, config);
+});
+
 test('a stored estimate opens without settings that it had not, and a training with its tokens by either name', () => {
   const request = { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 }, config: { remat_policy: 'full', max_target_length: 4096 } };
   const state = stateOfRequest(request);

@@ -42,7 +42,9 @@ async function showOther(route) {
   } catch (error) {
     place.replaceChildren(failure(error));
   }
-  if (place.isConnected && !arriveAtTab(place)) byId('view-other').focus();
+  if (!place.isConnected || arriveAtTab(place)) return;
+  byId('view-other').focus({ preventScroll: true });
+  window.scrollTo({ top: 0, behavior: 'instant' }); // with the header in sight
 }
 
 const PARENTS = { run: 'runs', compare: 'runs', sweep: 'sweeps' };

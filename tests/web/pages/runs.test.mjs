@@ -30,6 +30,23 @@ for (const [scheme, width] of [
   });
 }
 
+test('a list and what is opened from it begin at the top, with the header in sight', async () => {
+  const id = RUNS[0].run_id;
+  const page = await open(
+    { 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }), [`GET /v1/runs/${id}`]: () => ({ ...RUNS[0], request: {}, response: {} }) },
+    { height: 300 },
+  );
+  const top = () => page.evaluate(() => [window.scrollY, document.activeElement.id]);
+  await page.getByRole('table', { name: 'Stored runs' }).waitFor();
+  assert.deepEqual(await top(), [0, 'view-other']);
+  await page.evaluate(() => window.scrollTo(0, 1000));
+  await page.evaluate((hash) => {
+    window.location.hash = hash;
+  }, `#/runs/${id}`);
+  await page.getByRole('heading', { name: 'after' }).waitFor();
+  await page.waitForFunction(() => document.activeElement.id === 'view-other' && window.scrollY === 0);
+});
+
 test('two ticked runs are compared, the earlier first', async () => {
   const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) });
   const button = page.getByRole('button', { name: 'Compare' });

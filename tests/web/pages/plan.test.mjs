@@ -214,3 +214,24 @@ for (const [scheme, width] of [
     });
   });
 }
+
+test('settings are printed to their last line and to the end of each', async () => {
+  const page = await open(
+    {
+      'POST /v1/advise': () => {
+        const answer = advice(1);
+        const many = Array.from({ length: 60 }, (_, index) => [`setting_${index}`, index]);
+        Object.assign(answer.ranked[0], { config: Object.fromEntries(many), xla_flags: [`--xla_${'x'.repeat(300)}=1`] });
+        return answer;
+      },
+    },
+    { path: withJob },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  await openTab(page, 'Run it');
+  await page.setViewportSize({ width: 800, height: 1100 });
+  await page.emulateMedia({ media: 'print' });
+  const cut = await page.locator('#plan-panel-run pre:visible').evaluateAll((boxes) => boxes.filter((box) => box.scrollHeight > box.clientHeight + 1 || box.scrollWidth > box.clientWidth + 1).length);
+  assert.equal(cut, 0);
+});

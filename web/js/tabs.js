@@ -43,6 +43,8 @@ export function tabs({ name, label, items, chosen, onChoose }) {
   };
   const show = (index) => {
     fill(index);
+    // What could not be loaded is asked for again.
+    for (const failed of panels[index].querySelectorAll('[data-failed]')) failed.dispatchEvent(new Event('retry'));
     items.forEach((item, other) => {
       buttons[other].setAttribute('aria-selected', String(other === index));
       buttons[other].tabIndex = other === index ? 0 : -1;

@@ -6,6 +6,7 @@ import test from 'node:test';
 import { axe, everyTab, openTab, reopen } from '../browser.mjs';
 import { advice, estimate } from '../fixture.mjs';
 import { pages } from '../pages_setup.mjs';
+import { pictures } from '../pictures_fixture.mjs';
 
 const { open } = pages();
 
@@ -234,4 +235,24 @@ test('settings are printed to their last line and to the end of each', async () 
   await page.emulateMedia({ media: 'print' });
   const cut = await page.locator('#plan-panel-run pre:visible').evaluateAll((boxes) => boxes.filter((box) => box.scrollHeight > box.clientHeight + 1 || box.scrollWidth > box.clientWidth + 1).length);
   assert.equal(cut, 0);
+});
+
+test('a picture that could not be loaded is asked for again when its tab is opened again, or at once', async () => {
+  let isAway = true;
+  const page = await open(
+    { 'POST /v1/estimate': (body) => (isAway ? { status: 503, title: 'The daemon is away' } : { ...estimate(), ...pictures(body?.include) }) },
+    { path: withJob },
+  );
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+  await openTab(page, 'Mesh');
+  const panel = page.getByRole('tabpanel', { name: 'Mesh' });
+  await panel.getByRole('heading', { name: 'The daemon is away' }).waitFor();
+  await panel.getByRole('button', { name: 'Try again' }).click();
+  await panel.locator('[data-failed]').waitFor();
+  isAway = false;
+  await openTab(page, 'Overview');
+  await openTab(page, 'Mesh');
+  await panel.locator('svg.picture, .picture-place svg').first().waitFor();
+  assert.equal(await panel.getByRole('button', { name: 'Try again' }).count(), 0);
 });

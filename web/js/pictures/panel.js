@@ -14,18 +14,22 @@ export function preloadPictures() {
 // kind: a name of all.js; its show(input) gives the picture's elements, or a promise of them. Null where there is nothing to draw.
 // heading: the element of the title, by where the panel stands.
 export function picturePanel(kind, title, input, heading = 'h3') {
-  const place = h('div', { class: `picture-place picture-place-${kind}`, 'aria-busy': 'true' });
+  const place = h('div', { class: `picture-place picture-place-${kind}` });
   const fill = async () => {
+    place.setAttribute('aria-busy', 'true');
+    delete place.dataset.failed;
     try {
       const pictures = await load();
       const shown = [await pictures[kind](input)].flat().filter(Boolean);
       place.replaceChildren(...(shown.length ? shown : [h('p', { class: 'soft' }, 'Not known: this answer holds no numbers to draw.')]));
       pictures.drawFresh();
     } catch (error) {
-      place.replaceChildren(failure(error));
+      place.replaceChildren(failure(error), h('p', null, h('button', { type: 'button', class: 'small', onclick: fill }, 'Try again')));
+      place.dataset.failed = 'true';
     }
     place.setAttribute('aria-busy', 'false');
   };
+  place.addEventListener('retry', fill);
   fill();
   return h('section', { class: `panel picture-panel picture-${kind}` }, h(heading, null, title), place);
 }

@@ -93,6 +93,15 @@ function number(text, pointer, what, errors) {
   return value;
 }
 
+// What is typed in percent is asked for as a fraction.
+function probability(text, pointer, errors) {
+  const percent = typedNumber(text.replace(/%\s*$/, ''));
+  if (!(percent > 1 && percent < 100)) return number(text, pointer, 'Probability to fit', errors);
+  const hint = `did you mean \`${Number((percent / 100).toPrecision(12))}\`?`;
+  errors.push({ pointer, detail: `Probability to fit: “${text.trim()}” is in percent, not from 0.5 to 0.9999.`, hint });
+  return percent;
+}
+
 // "15T" is 15e12 tokens.
 function tokens(text, pointer, errors) {
   const found = /^([\d.]+)\s*([kMBT])$/.exec(text.trim());
@@ -200,7 +209,7 @@ function adviseRequest(state, devices, errors) {
     ...storing(state),
   };
   if (state.fit_probability.trim())
-    body.search.fit_probability = number(state.fit_probability, '/search/fit_probability', 'Probability to fit', errors);
+    body.search.fit_probability = probability(state.fit_probability, '/search/fit_probability', errors);
   if (state.sensitivities) body.search.sensitivities = true;
   if (state.pins.trim()) body.pins = pinsOf(state.pins, errors);
   if (state.config.trim()) {

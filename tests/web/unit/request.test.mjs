@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { queryToState, stateToQuery } from '../../../web/js/permalink.js';
 import { parseMachines, writeMachines } from '../../../web/js/machines_text.js';
+import { suggestionsOf } from '../../../web/js/suggestions.js';
 import { typedNumber } from '../../../web/js/typed_number.js';
 import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf, stateOfRequest, unaskable } from '../../../web/js/request.js';
 
@@ -39,6 +40,11 @@ test('the probability that a near miss names is asked for and is a number', () =
     ['/search/fit_probability'],
   );
   assert.equal(fieldOfPointer('/search/fit_probability', job).field, 'fit_probability');
+  for (const [text, meant] of [['98', '0.98'], ['98.5 %', '0.985']]) {
+    const [error] = buildRequest({ ...job, fit_probability: text }).errors;
+    assert.match(error.detail, /in percent/);
+    assert.deepEqual(suggestionsOf(error.hint), [meant]);
+  }
 });
 
 test('each way to count the batch is sent under its own name', () => {

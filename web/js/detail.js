@@ -17,6 +17,7 @@ import {
   rounded,
   seconds,
   secondsRange,
+  sequences,
   usd,
   words,
 } from './format.js';
@@ -50,7 +51,7 @@ function figures(estimate, price) {
     rate('mfu', 'MFU', percent(estimate.mfu_frac), `HFU ${percent(estimate.hfu_frac)}`),
     fact(
       term('global_batch', 'Global batch'),
-      `${count(estimate.global_batch_sequences)} sequences`,
+      sequences(estimate.global_batch_sequences),
       `${compact(estimate.tokens_per_step)} tokens per step`,
     ),
     fact(term('bound', 'Decided by'), resource(estimate.bound)),

@@ -180,3 +180,12 @@ export function resource(name) {
 export function plural(number, one, many) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
+
+// "1 sequence per device"
+export const sequences = (number) => plural(number, 'sequence', 'sequences');
+
+// "2nd"
+export function ordinal(number) {
+  const isTeen = Math.floor(number / 10) % 10 === 1;
+  return `${number}${(isTeen ? null : { 1: 'st', 2: 'nd', 3: 'rd' }[number % 10]) ?? 'th'}`;
+}

@@ -3,6 +3,7 @@
 
 import { Problem, post } from './api.js';
 import { configToLines } from './config_text.js';
+import { plural } from './format.js';
 
 const SIGNS = [
   /^#!/,
@@ -39,7 +40,7 @@ export function stateOfRecipe({ model, cluster, config, xla_flags: flags = [] })
   }
   if (config?.quantization) state.quantization = config.quantization;
   const machine = `${cluster.chip} ${cluster.topology}${cluster.slices > 1 ? ` × ${cluster.slices}` : ''}`;
-  const said = `Read as a recipe: ${name ?? model.name} on ${machine}, ${settings.length} settings, ${flags.length} XLA flags. All of it is in the form now.`;
+  const said = `Read as a recipe: ${name ?? model.name} on ${machine}, ${plural(settings.length, 'setting', 'settings')}, ${plural(flags.length, 'XLA flag', 'XLA flags')}. All of it is in the form now.`;
   return { state, said };
 }
 

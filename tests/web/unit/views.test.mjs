@@ -7,12 +7,14 @@ import {
   energy,
   gib,
   gibLike,
+  ordinal,
   percent,
   probability,
   seconds,
   signedPercent,
   secondsLike,
   secondsRange,
+  sequences,
   usd,
   words,
 } from '../../../web/js/format.js';
@@ -68,6 +70,11 @@ test('what is unknown is a dash, never NaN or zero', () => {
     assert.equal(show(NaN), '–');
     assert.equal(show(undefined), '–');
   }
+});
+
+test('one of a thing is told as one', () => {
+  assert.deepEqual([1, 2, 0.5].map(sequences), ['1 sequence', '2 sequences', '0.5 sequences']);
+  assert.deepEqual([1, 2, 3, 4, 11, 12, 16, 21, 32, 112].map(ordinal), ['1st', '2nd', '3rd', '4th', '11th', '12th', '16th', '21st', '32nd', '112th']);
 });
 
 test('each moment stacks what is always there and what is there then', () => {

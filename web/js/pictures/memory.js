@@ -3,7 +3,7 @@
 import { max, scaleLinear, sum } from 'd3';
 import { post } from '../api.js';
 import { h, table } from '../dom.js';
-import { count, gib, percent, probability, words } from '../format.js';
+import { gib, percent, probability, sequences, words } from '../format.js';
 import { fitting, leftAxis } from './axes.js';
 import { frame, legend, valuesTable } from './frame.js';
 import { planData, requestOf } from './plan_data.js';
@@ -52,11 +52,11 @@ function roomOf(left) {
 }
 
 function nextSentence(next) {
-  if (next.refused) return `${count(next.batch)} sequences per device are not possible: ${next.refused}`;
+  if (next.refused) return `${sequences(next.batch)} per device ${next.batch === 1 ? 'is' : 'are'} not possible: ${next.refused}`;
   const { estimate } = next;
-  if (![estimate.hbm_limit_bytes_per_device, estimate.hbm_bytes_per_device, estimate.fit_probability].every(Number.isFinite)) return `What ${count(next.batch)} sequences per device would need is not known.`;
+  if (![estimate.hbm_limit_bytes_per_device, estimate.hbm_bytes_per_device, estimate.fit_probability].every(Number.isFinite)) return `What ${sequences(next.batch)} per device would need is not known.`;
   const left = estimate.hbm_limit_bytes_per_device - estimate.hbm_bytes_per_device;
-  return `With ${count(next.batch)} sequences per device (dotted) it needs ${gib(estimate.hbm_bytes_per_device)}: ${roomOf(left)}; it fits with a probability of ${probability(estimate.fit_probability)}.`;
+  return `With ${sequences(next.batch)} per device (dotted) it needs ${gib(estimate.hbm_bytes_per_device)}: ${roomOf(left)}; it fits with a probability of ${probability(estimate.fit_probability)}.`;
 }
 
 function host(estimate) {
@@ -102,7 +102,7 @@ export async function show(plan) {
       if (after) {
         const ahead = after[index];
         svg.append('rect').attr('class', 'next').attr('x', x0 - 3).attr('width', wide + 6).attr('y', py(ahead.bytes)).attr('height', bottom - py(ahead.bytes));
-        bars.push({ x: x0 + wide / 2, y: py(ahead.bytes), text: `With ${count(next.batch)} sequences per device, ${moment.name}: ${gib(ahead.bytes)}` });
+        bars.push({ x: x0 + wide / 2, y: py(ahead.bytes), text: `With ${sequences(next.batch)} per device, ${moment.name}: ${gib(ahead.bytes)}` });
       }
       return bars;
     });

@@ -2,7 +2,7 @@
 
 import { scaleLinear } from 'd3';
 import { h, table } from '../dom.js';
-import { bandwidth, count, gib, percent, words } from '../format.js';
+import { bandwidth, count, gib, ordinal, percent, words } from '../format.js';
 import { bottomAxis, fitting } from './axes.js';
 import { frame, resourceLegend, valuesTable } from './frame.js';
 import { planData } from './plan_data.js';
@@ -148,7 +148,7 @@ function drawUse({ svg, width, links, axes }) {
 }
 
 function factorText(factor) {
-  const part = factor.size === factor.whole ? factor.link : `${factor.link}: ${factor.size} of ${factor.whole}${factor.stride > 1 ? `, every ${factor.stride}th` : ''}`;
+  const part = factor.size === factor.whole ? factor.link : `${factor.link}: ${factor.size} of ${factor.whole}${factor.stride > 1 ? `, every ${ordinal(factor.stride)}` : ''}`;
   return factor.link === 'core' ? 'core pair' : `${part} (${factor.wraps ? 'ring' : 'line'})`;
 }
 

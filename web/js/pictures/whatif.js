@@ -2,7 +2,7 @@
 
 import { get, post } from '../api.js';
 import { h } from '../dom.js';
-import { bandwidth, count, gib, percent, seconds, signedPercent, words } from '../format.js';
+import { bandwidth, count, gib, percent, seconds, sequences, signedPercent, words } from '../format.js';
 import { verdict } from '../memory_bar.js';
 import { freshId, legend } from './frame.js';
 import { planData, requestOf } from './plan_data.js';
@@ -107,7 +107,7 @@ export async function show(plan) {
   }));
   const sizes = batches(batch);
   const lengths = doublings(sequence, 3, 4);
-  const batchSlider = slider({ name: 'Batch per device', values: sizes, at: sizes.indexOf(batch), shown: (value) => `${count(value)} sequences`, onInput: () => ask() });
+  const batchSlider = slider({ name: 'Batch per device', values: sizes, at: sizes.indexOf(batch), shown: sequences, onInput: () => ask() });
   const lengthSlider = slider({ name: 'Sequence length', values: lengths, at: 3, shown: (value) => `${count(value)} tokens`, onInput: () => ask() });
   const all = [...rates, batchSlider, lengthSlider];
 

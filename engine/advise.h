@@ -44,9 +44,10 @@ struct adv_answer {
     char model[ADV_LIMIT_NAME], chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
     double step_time_s, hbm_bytes_per_device; /* of the answer's (first) estimate; NAN when there is none */
     bool fits;
-    int verify_top;   /* of advise: so many plans are to go before the real compiler; 0 = none */
-    bool refutes;     /* of lint: the configuration has errors ("valid": false) */
-    long evaluations; /* of the search, for metrics */
+    const char *fit_verdict; /* "fits", "tight", "does_not_fit"; NULL where there is no estimate; static */
+    int verify_top;          /* of advise: so many plans are to go before the real compiler; 0 = none */
+    bool refutes;            /* of lint: the configuration has errors ("valid": false) */
+    long evaluations;        /* of the search, for metrics */
 };
 
 /* Answers one JSON document. On error the code, with all findings in `err`; nothing to free then. */

@@ -27,6 +27,7 @@ void adv_run_row_print(const struct adv_rows *rows, int row, struct adv_text *js
     adv_json_text_number(json, "hbm_bytes_per_device", adv_rows_number(rows, row, ADV_RUN_HBM));
     const char *fits = adv_rows_text(rows, row, ADV_RUN_FITS);
     adv_json_text_raw(json, "fits", !fits ? NULL : *fits == 't' ? "true" : "false");
+    adv_json_text_string(json, "fit_verdict", adv_rows_text(rows, row, ADV_RUN_FIT_VERDICT));
     adv_json_text_raw(json, "tags", adv_rows_text(rows, row, ADV_RUN_TAGS));
 }
 

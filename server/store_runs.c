@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cost/estimate.h"
 #include "server/json_text.h"
 
 adv_code adv_store_key_find(struct adv_db *db, const struct adv_idempotency *idempotency,
@@ -65,10 +66,10 @@ adv_code adv_store_key_run(struct adv_db *db, const struct adv_idempotency *idem
 
 #define RUN_COLUMNS                                                                                          \
     "id, kind, project, label, git_ref, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, "    \
-    "engine_version, catalog_hash, request, response, reevaluates, question_sha256, tags"
+    "engine_version, catalog_hash, request, response, reevaluates, question_sha256, fit_verdict, tags"
 #define RUN_VALUES                                                                                           \
     "$1::uuid, $2, $3, $4, $5, $6, $7, $8, $9::float8, $10::float8, $11::boolean, $12, $13, $14::json, "     \
-    "$15::json, $16::uuid, $17, ARRAY(SELECT json_array_elements_text($14::json->'tags'))"
+    "$15::json, $16::uuid, $17, $18, ARRAY(SELECT json_array_elements_text($14::json->'tags'))"
 
 adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
                             const struct adv_idempotency *idempotency, enum adv_store_outcome *outcome,
@@ -78,8 +79,8 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
         "INSERT INTO runs (" RUN_COLUMNS ") SELECT " RUN_VALUES " ON CONFLICT (id) DO NOTHING";
     /* The run is only written when the key was free or out of date. */
     static const char keyed[] =
-        "WITH taken AS (INSERT INTO idempotency_keys AS k (principal, key, body_sha256, run_id) VALUES ($18, "
-        "$19, $20, $1::uuid) ON CONFLICT (principal, key) DO UPDATE SET body_sha256 = excluded.body_sha256, "
+        "WITH taken AS (INSERT INTO idempotency_keys AS k (principal, key, body_sha256, run_id) VALUES ($19, "
+        "$20, $21, $1::uuid) ON CONFLICT (principal, key) DO UPDATE SET body_sha256 = excluded.body_sha256, "
         "run_id = excluded.run_id, "
         "created_at = now() WHERE k.created_at <= now() - " ADV_KEY_LIFETIME " RETURNING 1) "
         "INSERT INTO runs (" RUN_COLUMNS ") SELECT " RUN_VALUES " FROM taken";
@@ -89,8 +90,8 @@ adv_code adv_store_run_save(struct adv_db *db, const struct adv_run *run,
         run->id, run->kind, answer->project, answer->label, answer->git_ref, answer->model, answer->chip,
         answer->topology, ADV_NUMBER(answer->step_time_s), ADV_NUMBER(answer->hbm_bytes_per_device), fits,
         run->engine_version, run->catalog_hash, run->request, run->response, run->reevaluates, run->question,
-        idempotency ? idempotency->principal : NULL, idempotency ? idempotency->key : NULL,
-        idempotency ? idempotency->body_digest : NULL);
+        answer->fit_verdict, idempotency ? idempotency->principal : NULL,
+        idempotency ? idempotency->key : NULL, idempotency ? idempotency->body_digest : NULL);
     values.count -= idempotency ? 0 : 3;
     int saved = 0;
     adv_code code = adv_db_change(db, idempotency ? keyed : plain, values, &saved, err);
@@ -121,8 +122,8 @@ adv_code adv_store_run_find_answer(struct adv_db *db, const char *question, bool
                                    struct adv_answer *answer, adv_err *err)
 {
     static const char sql[] =
-        "SELECT response, project, model, chip, topology, step_time_s, hbm_bytes_per_device, fits FROM runs "
-        "WHERE question_sha256 = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT 1";
+        "SELECT response, project, model, chip, topology, step_time_s, hbm_bytes_per_device, fits, "
+        "fit_verdict FROM runs WHERE question_sha256 = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT 1";
     struct adv_rows rows;
     *found = false;
     memset(answer, 0, sizeof *answer);
@@ -137,6 +138,7 @@ adv_code adv_store_run_find_answer(struct adv_db *db, const char *question, bool
         answer->step_time_s = adv_rows_number(&rows, 0, 5);
         answer->hbm_bytes_per_device = adv_rows_number(&rows, 0, 6);
         answer->fits = adv_rows_true(&rows, 0, 7);
+        answer->fit_verdict = adv_fit_known(adv_rows_text(&rows, 0, 8));
         *found = answer->json != NULL;
     }
     adv_rows_free(&rows);

@@ -117,7 +117,7 @@ adv_code adv_store_refuse_match(const char *kind, adv_err *err);
 #define ADV_RUN_ROW_COLUMNS                                                                                  \
     "id, to_char(created_at" ADV_AS_TIME ", kind, project, label, git_ref, model, chip, topology, "          \
     "engine_version, catalog_hash, reevaluates, to_char(deleted_at" ADV_AS_TIME ", step_time_s, "            \
-    "hbm_bytes_per_device, fits, to_json(tags)"
+    "hbm_bytes_per_device, fits, fit_verdict, to_json(tags)"
 enum adv_run_column {
     ADV_RUN_ID,
     ADV_RUN_KIND = 2,
@@ -125,6 +125,7 @@ enum adv_run_column {
     ADV_RUN_STEP_TIME = 13,
     ADV_RUN_HBM,
     ADV_RUN_FITS,
+    ADV_RUN_FIT_VERDICT,
     ADV_RUN_TAGS,
     ADV_RUN_REQUEST, /* what a SELECT has beyond the columns */
     ADV_RUN_RESPONSE

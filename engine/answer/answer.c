@@ -38,6 +38,7 @@ void adv_answer_tag(struct adv_answer_job *job, const struct adv_model *model,
     job->answer->step_time_s = estimate->step_time_s;
     job->answer->hbm_bytes_per_device = round(estimate->hbm_bytes_per_device); /* as encoded */
     job->answer->fits = estimate->fit != ADV_FIT_NO;
+    job->answer->fit_verdict = adv_fit_name(estimate->fit);
 }
 
 void adv_answer_tag_wish(struct adv_answer_job *job, const struct adv_store_wish *wish)

@@ -26,6 +26,13 @@ const char *adv_fit_name(enum adv_fit fit)
     return fit_names[fit];
 }
 
+const char *adv_fit_known(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof fit_names / sizeof *fit_names; i++)
+        if (strcmp(name, fit_names[i]) == 0) return fit_names[i];
+    return NULL;
+}
+
 const char *adv_confidence_name(enum adv_confidence confidence)
 {
     return confidence_names[confidence];

@@ -13,7 +13,8 @@
 #include "engine/cost/ledger.h"
 
 enum adv_fit { ADV_FIT_FITS, ADV_FIT_TIGHT, ADV_FIT_NO };
-const char *adv_fit_name(enum adv_fit fit); /* "fits" "tight" "does_not_fit" */
+const char *adv_fit_name(enum adv_fit fit);  /* "fits" "tight" "does_not_fit" */
+const char *adv_fit_known(const char *name); /* that name, static; NULL: no such, or NULL */
 enum adv_confidence { ADV_CONFIDENCE_CALIBRATED, ADV_CONFIDENCE_EXTRAPOLATED, ADV_CONFIDENCE_UNSUPPORTED };
 const char *adv_confidence_name(enum adv_confidence confidence);
 

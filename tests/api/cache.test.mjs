@@ -79,7 +79,7 @@ test('a kept answer is stored anew each time, under the names of its own request
   assert.notEqual(one.run_id, two.run_id);
   assert.ok(one.stored && two.stored);
   const run = await (await daemon.fetch(`/v1/runs/${two.run_id}`)).json();
-  assert.deepEqual([run.label, run.git_ref, run.model, run.fits], ['two', 'f00', 'llama3.1-8b', true]);
+  assert.deepEqual([run.label, run.git_ref, run.model, run.fits, run.fit_verdict], ['two', 'f00', 'llama3.1-8b', true, 'fits']);
   assert.equal(run.step_time_s, one.step_time_s);
 });
 
@@ -104,7 +104,8 @@ test('a stored answer is given again after a restart and by another daemon, byte
     assert.equal((await daemon_.post('/v1/advise', asked(3), { 'If-None-Match': tag })).status, 304);
     const anew = await (await daemon_.post('/v1/advise', asked(3, { store: true, label: 'anew' }))).json();
     assert.notEqual(anew.run_id, stored.run_id);
-    assert.equal((await (await daemon_.fetch(`/v1/runs/${anew.run_id}`)).json()).label, 'anew');
+    const { label, fit_verdict } = await (await daemon_.fetch(`/v1/runs/${anew.run_id}`)).json();
+    assert.deepEqual([label, fit_verdict], ['anew', 'fits']);
     assert.equal((await daemon_.post('/v1/advise', asked(4))).headers.get('cache-status'), null, 'another question');
     assert.equal((await daemon_.post('/v1/advise', asked(3, { project: 'alpha' }))).headers.get('cache-status'), null, 'another project');
     if (daemon_ !== second) await daemon_.stop();

@@ -30,7 +30,7 @@ test('a stored answer is a run with its request and its answer as they were', as
   assert.deepEqual([run.kind, run.project, run.label, run.git_ref, run.model, run.chip], ['estimate', 'alpha', 'nightly', 'abc123', 'llama3.1-8b', 'v6e']);
   assert.equal(run.step_time_s, answer.step_time_s);
   assert.equal(run.hbm_bytes_per_device, answer.hbm_bytes_per_device);
-  assert.equal(run.fits, answer.fits);
+  assert.deepEqual([run.fits, run.fit_verdict], [answer.fits, answer.fit_verdict]);
   assert.deepEqual(run.request, estimateRequest({ store: true, project: 'alpha', label: 'nightly', git_ref: 'abc123' }));
   assert.ok(text.includes(answer.text.trim()), 'the answer is kept byte for byte');
   assert.match(run.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
@@ -42,6 +42,16 @@ test('an advise is stored too', async () => {
   const run = await get(`/v1/runs/${answer.run_id}`);
   assert.equal(run.kind, 'advise');
   assert.equal(run.response.ranked.length, answer.ranked.length);
+  assert.equal(run.fit_verdict, answer.ranked[0].estimate.fit_verdict);
+});
+
+test('a list tells a tight run from one that fits and one that does not', async () => {
+  const verdicts = [[1, 'fits'], [4, 'tight'], [16, 'does_not_fit']];
+  for (const [batch] of verdicts)
+    await daemon.post('/v1/estimate', { model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4' }, project: 'verdicts', store: true,
+      config: { per_device_batch_size: batch, max_target_length: 8704, remat_policy: 'full' } });
+  const { runs } = await get('/v1/runs?project=verdicts&sort=created_at');
+  assert.deepEqual(runs.map(({ fits, fit_verdict }) => [fits, fit_verdict]), verdicts.map(([, verdict]) => [verdict !== 'does_not_fit', verdict]));
 });
 
 test('simulations and tunings are stored as runs of kind kernel, which have no plan to start, compare or check', async () => {
@@ -51,7 +61,7 @@ test('simulations and tunings are stored as runs of kind kernel, which have no p
     assert.equal(answer.stored, true);
     const run = await get(`/v1/runs/${answer.run_id}`);
     assert.deepEqual([run.kind, run.project, run.label, run.git_ref, run.chip, run.model], ['kernel', 'kernels', path, 'abc123', request.chip, null]);
-    assert.deepEqual([run.step_time_s, run.hbm_bytes_per_device, run.fits], [null, null, null]);
+    assert.deepEqual([run.step_time_s, run.hbm_bytes_per_device, run.fits, run.fit_verdict], [null, null, null, null]);
     assert.deepEqual(run.request, request);
     assert.deepEqual(run.response, answer);
     assert.deepEqual((await get(`/v1/runs?project=kernels&kind=kernel&label=${path}`)).runs.map((row) => row.run_id), [answer.run_id]);

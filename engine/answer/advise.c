@@ -231,6 +231,20 @@ static adv_code explain(struct adv_answer_job *job, const struct adv_constants *
     return code;
 }
 
+/* Plans are ranked that take more memory, or fit less surely, than was asked for. */
+static void warn_of_compromise(const struct adv_advise_request *request,
+                               const struct adv_search_result *found, adv_err *warnings)
+{
+    if (!found->compromised) return;
+    const char *pointer = request->memory_frac < 1.0 ? "/search/memory_frac" : "/search/fit_probability";
+    ADV_WARN(
+        warnings, "memory-compromise", pointer, "more chips or a smaller batch leave more memory",
+        "no legal plan fits into %.4g %% of the memory with a probability of %.4g: the ranked plans take "
+        "up to %.1f %% of it, the first fits with a probability of %.2g",
+        100.0 * request->memory_frac, request->fit_probability, 100.0 * found->memory_frac,
+        found->found[0].estimate.fit_probability);
+}
+
 static adv_code advise_on_one(struct adv_answer_job *job, const json_t *root)
 {
     struct adv_arena *arena = &job->arena;
@@ -254,6 +268,7 @@ static adv_code advise_on_one(struct adv_answer_job *job, const json_t *root)
     adv_room_warn(request, found, job->warnings);
     adv_microbatches_warn(request, &chip->constants, found, job->warnings);
     adv_answer_warn_of_calibration(job, &chip->constants);
+    warn_of_compromise(request, found, job->warnings);
     const struct adv_candidate *first = found->found_count > 0 ? &found->found[0] : NULL;
     if (request->cluster.has_overrides && first) {
         const struct adv_estimate_input input = {&request->model, &request->cluster, &chip->constants,

@@ -72,16 +72,30 @@ static bool is_wider(struct adv_rank_share a, struct adv_rank_share b)
     return adv_rank_share_frac(a) > adv_rank_share_frac(b);
 }
 
-/* Where nothing fits into the share of memory asked for, what fits with the probability asked for comes
- * before memory filled to the very limit. */
+enum { SHARES = 4 };
+static const double compromises[] = {0.95, 0.9, 0.8, 0.65}; /* probabilities */
+enum { COMPROMISES = sizeof compromises / sizeof *compromises };
+
+/* What is tried where nothing fits into the share of memory asked for, the least compromise first: a quarter
+ * more of what was to be left, then the next, less and less surely, at last the very limit. */
+static struct adv_rank_share compromise(const struct adv_search_run *run, int step)
+{
+    const double asked = run->share.asked;
+    if (step < SHARES)
+        return (struct adv_rank_share){asked + (1.0 - asked) * (step + 1) / SHARES, run->share.sure};
+    if (step < SHARES + COMPROMISES)
+        return (struct adv_rank_share){1.0, adv_run_limit_frac(run, compromises[step - SHARES])};
+    return (struct adv_rank_share){1.0, 1.0};
+}
+
 static void search_with_compromise(struct adv_search_run *run)
 {
-    const struct adv_rank_share shares[] = {run->share, {1.0, run->share.sure}, {1.0, 1.0}};
     search_devices_and_hosts(run);
-    for (size_t i = 1; i < sizeof shares / sizeof *shares; i++) {
+    for (int step = 0; step <= SHARES + COMPROMISES; step++) {
         if (run->kept_count > 0 || run->pricer.spent || !run->complete) return; /* or it is not known */
-        if (!is_wider(shares[i], run->pricer.share)) continue;
-        run->pricer.share = shares[i];
+        const struct adv_rank_share share = compromise(run, step);
+        if (!is_wider(share, run->pricer.share)) continue;
+        run->pricer.share = share;
         /* families are counted once, by the last pass */
         run->result->illegal = run->result->out_of_memory = run->result->pruned = 0;
         search_devices_and_hosts(run);
@@ -342,6 +356,7 @@ static adv_code write_result(struct adv_search_run *run, adv_err *err)
     if (run->offloaded) result->considered += run->space.families_count + run->space.left_out;
     result->illegal += run->space.illegal;
     result->memory_frac = adv_rank_share_frac(run->pricer.share);
+    result->compromised = result->found_count > 0 && is_wider(run->pricer.share, run->share);
     result->exhaustive = run->complete && result->left_out == 0;
     say_why_empty(run, result);
     return ADV_OK;

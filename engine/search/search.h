@@ -60,6 +60,7 @@ struct adv_search_result {
                                       those that the request's memory has no room for */
     long evaluated;                /* plans priced */
     double memory_frac;            /* of the memory limits, that the ranked plans were allowed: see rank.h */
+    bool compromised;              /* they were allowed more than is asked for: nothing fitted into that */
     const struct adv_cloud *cloud; /* of all plans priced; NULL: the request does not include it */
     bool exhaustive; /* no plan of the space can be better than found[]: no budget or memory cut */
     /* when no combination is legal: the nearest, what it breaks, and what would work; when none can be

@@ -22,7 +22,7 @@ static double search_s(const char *job, const char *pins)
     char text[1024];
     snprintf(text, sizeof text, "%s,\"pins\":{%s}}", job, pins);
     fixture_search(&fixture, text, &result);
-    assert_true(result.exhaustive);
+    assert_true(result.exhaustive && !result.compromised); /* or the pinned plans may be less sure */
     double best_s = best_metric(&result);
     fixture_close(&fixture);
     return best_s;
@@ -36,7 +36,7 @@ static double search_s(const char *job, const char *pins)
         "{\"seq_len\":8192,\"global_batch_sequences\":64}")
 #define DEEPSEEK                                                                                             \
     JOB("deepseek2-16b", "{\"chip\":\"v4\",\"topology\":\"2x2x2\"}",                                         \
-        "{\"seq_len\":2048,\"global_batch_sequences\":16}")
+        "{\"seq_len\":2048,\"global_batch_sequences\":16},\"search\":{\"fit_probability\":0.5}")
 #define DEEPSEEK_4_SLICES                                                                                    \
     JOB("deepseek3-671b", "{\"chip\":\"v5p\",\"topology\":\"4x4x4\",\"slices\":4}",                          \
         "{\"seq_len\":2048,\"global_batch_sequences\":512}")

@@ -13,7 +13,7 @@ struct adv_platform_row {
     bool has_best;
     struct adv_training training;      /* where a training was asked for */
     struct adv_told_plan best;         /* without advice; where has_best */
-    char reason[2 * ADV_LIMIT_DETAIL]; /* why there is no plan; "" */
+    char reason[3 * ADV_LIMIT_DETAIL]; /* why there is no plan; "" */
     bool refused;                      /* the request does not hold on this machine */
 };
 

@@ -34,7 +34,7 @@ enum {
 
 struct adv_near_miss {
     struct adv_candidate candidate;
-    char reason[2 * ADV_LIMIT_DETAIL]; /* what is short, by how much, and the cheapest change that would fit;
+    char reason[3 * ADV_LIMIT_DETAIL]; /* what is short, by how much, and the cheapest change that would fit;
                                           of a plan that may fit, how likely it does */
 };
 

@@ -75,7 +75,7 @@ static const char *weight_advice(const char *batch, double *waits_s)
     message[0] = '\0';
     for (size_t i = 0; i < json_array_size(advice); i++) {
         const json_t *item = json_array_get(advice, i);
-        if (strcmp(json_string_value(json_object_get(item, "code")), "exposed_weight_gathers")) continue;
+        if (strcmp(json_string_value(json_object_get(item, "code")), "exposed_weight_gathers") != 0) continue;
         (void)snprintf(message, sizeof message, "%s", json_string_value(json_object_get(item, "message")));
         *waits_s = strtod(message, NULL);
     }

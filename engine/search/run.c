@@ -88,13 +88,23 @@ static struct adv_rank_share compromise(const struct adv_search_run *run, int st
     return (struct adv_rank_share){1.0, 1.0};
 }
 
+/* Whether a plan was priced that would fit then: where none was, a pass is spared. */
+static bool may_fit(const struct adv_search_run *run, struct adv_rank_share share)
+{
+    const struct adv_near_list *small = &run->pricer.small;
+    bool may = false;
+    for (int i = 0; i < small->count; i++) may |= adv_rank_fits_share(&small->items[i].estimate, share);
+    return may;
+}
+
 static void search_with_compromise(struct adv_search_run *run)
 {
+    enum { LAST = SHARES + COMPROMISES };
     search_devices_and_hosts(run);
-    for (int step = 0; step <= SHARES + COMPROMISES; step++) {
+    for (int step = 0; step <= LAST; step++) {
         if (run->kept_count > 0 || run->pricer.spent || !run->complete) return; /* or it is not known */
         const struct adv_rank_share share = compromise(run, step);
-        if (!is_wider(share, run->pricer.share)) continue;
+        if (!is_wider(share, run->pricer.share) || (step < LAST && !may_fit(run, share))) continue;
         run->pricer.share = share;
         /* families are counted once, by the last pass */
         run->result->illegal = run->result->out_of_memory = run->result->pruned = 0;

@@ -1,4 +1,5 @@
 /* advise.c: decode, search, explain, write. Read this file first. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -231,7 +232,8 @@ static adv_code explain(struct adv_answer_job *job, const struct adv_constants *
     return code;
 }
 
-/* Plans are ranked that take more memory, or fit less surely, than was asked for. */
+/* Plans are ranked that take more memory, or fit less surely, than was asked for; the probability is rounded
+ * down lest it read as that. */
 static void warn_of_compromise(const struct adv_advise_request *request,
                                const struct adv_search_result *found, adv_err *warnings)
 {
@@ -240,9 +242,9 @@ static void warn_of_compromise(const struct adv_advise_request *request,
     ADV_WARN(
         warnings, "memory-compromise", pointer, "more chips or a smaller batch leave more memory",
         "no legal plan fits into %.4g %% of the memory with a probability of %.4g: the ranked plans take "
-        "up to %.1f %% of it, the first fits with a probability of %.2g",
+        "up to %.1f %% of it, the first fits with a probability of %.2f",
         100.0 * request->memory_frac, request->fit_probability, 100.0 * found->memory_frac,
-        found->found[0].estimate.fit_probability);
+        floor(100.0 * found->found[0].estimate.fit_probability) / 100.0);
 }
 
 static adv_code advise_on_one(struct adv_answer_job *job, const json_t *root)

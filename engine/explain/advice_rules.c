@@ -467,10 +467,12 @@ static void exposed_weights(struct adv_review *review)
         "%.3f s (%.0f %%) of the step wait for weights: %.0f tokens per chip and microstep, where "
         "%.0f hide a gather over one torus axis; %s",
         exposed_s, 100 * share, tokens, hiding,
-        tokens < hiding && batch_hides(review, exposed_s)
+        tokens >= hiding ? "what is left are transfers that XLA does not overlap, and a larger batch spreads "
+                           "them over more tokens"
+        : batch_hides(review, exposed_s)
             ? "a larger batch per device would"
-            : "what is left are transfers that XLA does not overlap, and a larger "
-              "batch spreads them over more tokens");
+            : "but XLA leaves a share of these transfers without overlap at any batch: a larger one spreads "
+              "them over more tokens");
 }
 
 /* A kernel over the VMEM limit: the limit raised, or tiles that fit. */

@@ -135,24 +135,17 @@ static adv_code refuse_store(adv_err *err)
                        "the token may not store runs");
 }
 
-/* A daemon that was started while the database was away does not know yet how a project's numbers are
- * corrected: those without would look like any others. */
-static adv_code wait_for_calibrations(const struct adv_exchange *exchange, const char *json,
-                                      size_t json_bytes, adv_err *err)
+/* The project is read out of the request only where it matters. */
+static adv_code require_calibrations(const struct adv_exchange *exchange, const char *json, size_t json_bytes,
+                                     adv_err *err)
 {
     struct adv_question question;
     if (adv_calibrations_known(exchange->app)) return ADV_OK;
-    bool names = exchange->project[0] != '\0';
-    if (!names && adv_question_read(json, json_bytes, &question)) {
-        names = question.project[0] != '\0';
-        adv_question_free(&question);
-    }
-    if (!names) return ADV_OK;
-    return adv_err_add(err, ADV_E_STORE, "/project",
-                       "try again after Retry-After seconds, or leave the project out: then nothing is "
-                       "corrected",
-                       "the database has not been reached yet, so it is not known which calibration is in "
-                       "force for the project");
+    if (exchange->project[0] || !adv_question_read(json, json_bytes, &question))
+        return adv_calibrations_require(exchange->app, exchange->project, err);
+    const adv_code code = adv_calibrations_require(exchange->app, question.project, err);
+    adv_question_free(&question);
+    return code;
 }
 
 adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char *json, size_t json_bytes,
@@ -160,7 +153,7 @@ adv_code adv_api_run_engine(struct adv_exchange *exchange, int kind, const char 
 {
     struct adv_metrics *metrics = &exchange->app->metrics;
     memset(answer, 0, sizeof *answer);
-    adv_code code = wait_for_calibrations(exchange, json, json_bytes, err);
+    adv_code code = require_calibrations(exchange, json, json_bytes, err);
     if (code) return code;
     int64_t start_us = adv_monotonic_us();
     code = adv_answer_within(adv_calibrations_catalog(exchange->app, json, json_bytes, exchange->project),

@@ -43,6 +43,11 @@ adv_code adv_api_explain_oom(struct adv_exchange *exchange, adv_err *err)
         adv_err_merge(err, &refused, "/request");
     }
     const char *project = exchange->project[0] ? exchange->project : named.project;
+    if (!code) {
+        adv_err unknown = adv_err_empty();
+        code = adv_calibrations_require(exchange->app, project, &unknown);
+        adv_err_merge(err, &unknown, "/request");
+    }
     if (!code)
         code = adv_explain_oom(adv_calibrations_of(exchange->app, project), document, json.length_bytes,
                                &exchange->budget, &found, err);

@@ -146,6 +146,16 @@ bool adv_calibrations_known(const struct adv_app *app)
     return known;
 }
 
+adv_code adv_calibrations_require(const struct adv_app *app, const char *project, adv_err *err)
+{
+    if (!*project || adv_calibrations_known(app)) return ADV_OK;
+    return adv_err_add(err, ADV_E_STORE, "/project",
+                       "try again after Retry-After seconds, or leave the project out: then nothing is "
+                       "corrected",
+                       "the database has not been reached yet, so it is not known which calibration is in "
+                       "force for the project");
+}
+
 void adv_calibrations_refresh(struct adv_app *app)
 {
     struct adv_calibrations *calibrations = app->calibrations;

@@ -12,9 +12,13 @@ struct adv_calibrations;
 struct adv_calibrations *adv_calibrations_start(struct adv_app *app);
 void adv_calibrations_stop(struct adv_calibrations *calibrations); /* NULL is fine */
 
-/* Whether a look has seen the database; before, projects are priced as if they had no calibration. True where
- * there is no database. */
+/* Whether a look has seen the database. True where there is no database. */
 bool adv_calibrations_known(const struct adv_app *app);
+
+/* ADV_E_STORE at /project: before that look, for a project ("": none). Numbers without its calibration would
+ * look like any others. */
+ADV_MUST_CHECK adv_code adv_calibrations_require(const struct adv_app *app, const char *project,
+                                                 adv_err *err);
 
 /* Returns when it has been looked, or after two seconds. */
 void adv_calibrations_refresh(struct adv_app *app);

@@ -296,7 +296,7 @@ static void *work_loop(void *argument)
     while (db && !atomic_load(&sweeper->over)) {
         struct turn turn = {.sweeper = sweeper, .db = db, .renewed_us = adv_monotonic_us()};
         adv_err err = adv_err_empty();
-        if (adv_database_state(app->database) != ADV_DATABASE_UP ||
+        if (adv_database_state(app->database) != ADV_DATABASE_UP || !adv_calibrations_known(app) ||
             adv_sweep_take(db, worker, size, &turn.batch, &err)) {
             sleep_a_little(sweeper, &woken);
             continue;

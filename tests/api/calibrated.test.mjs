@@ -144,6 +144,8 @@ test('a daemon that has never reached the database corrects no project by a cali
     assert.equal(refused.errors[0].pointer, '/project');
     assert.match(refused.errors[0].detail, /not known which calibration is in force/);
     assert.equal((await away.post('/v1/estimate', plan())).status, 200, 'without a project nothing is corrected');
+    const explained = await problem(assert, await away.post('/v1/explain/oom', { message: oom, request: plan({ project: 'slow' }) }), 503, 'store-unavailable');
+    assert.equal(explained.errors[0].pointer, '/request/project');
   } finally {
     await away.stop();
   }

@@ -97,9 +97,9 @@ adv_code adv_api_baseline_get(struct adv_exchange *exchange, adv_err *err)
     return with_history ? reply_history(exchange, err) : reply_current(exchange, err);
 }
 
-/* What the real compiler has refused for memory is as little to compare with as what is predicted not to fit.
- * A run that cannot be read is refused by adv_store_baseline_put. */
-static adv_code refuse_refuted(struct adv_exchange *exchange, const char *run_id, adv_err *err)
+/* What does not start, by the prediction or by the real compiler's word, is as little to compare with as what
+ * does not fit. A run that cannot be read is refused by adv_store_baseline_put. */
+static adv_code refuse_what_does_not_start(struct adv_exchange *exchange, const char *run_id, adv_err *err)
 {
     struct adv_stored_run run;
     struct adv_gate_side side = {0};
@@ -109,12 +109,15 @@ static adv_code refuse_refuted(struct adv_exchange *exchange, const char *run_id
     if (!adv_gate_read_answer(run.response, &side.now, &ignored))
         code = adv_api_word_of(exchange, run.response, 1, &side.word, err);
     adv_store_run_free(&run);
-    if (code || !adv_gate_is_refuted(&side)) return code;
-    return adv_err_add(
-        err, ADV_E_INVALID, "/run_id", "use a run that fits",
-        "the real compiler says that the run does not fit in memory (%.100s): it is nothing to "
-        "compare with",
-        side.word.versions);
+    if (!code && side.now.over_vmem[0])
+        code = adv_err_add(err, ADV_E_INVALID, "/run_id", "use a run that starts",
+                           "the run does not start: %.200s", side.now.over_vmem);
+    if (!code && adv_gate_is_refuted(&side))
+        code = adv_err_add(err, ADV_E_INVALID, "/run_id", "use a run that fits",
+                           "the real compiler says that the run does not fit in memory (%.100s): it is "
+                           "nothing to compare with",
+                           side.word.versions);
+    return code;
 }
 
 adv_code adv_api_baseline_put(struct adv_exchange *exchange, adv_err *err)
@@ -134,7 +137,7 @@ adv_code adv_api_baseline_put(struct adv_exchange *exchange, adv_err *err)
     }
     code = adv_decode_run_id(adv_exchange_body(exchange), exchange->body_bytes, run_id, err);
     if (!code) code = err->code;
-    if (!code) code = refuse_refuted(exchange, run_id, err);
+    if (!code) code = refuse_what_does_not_start(exchange, run_id, err);
     struct adv_baseline baseline;
     if (!code)
         code = adv_store_baseline_put(exchange->db, &name, run_id, &condition, &baseline, &created, err);

@@ -337,35 +337,43 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
     note_compiler(candidate, verdict);
 }
 
+/* Why there is no word of the compiler on the candidate. */
+static void fail_unknown(const struct adv_gate_side *candidate, const char *code,
+                         struct adv_gate_verdict *verdict)
+{
+    const struct adv_verification_word *word = &candidate->word;
+    verdict->unknown_count++;
+    if (candidate->now.is_what_if)
+        FAIL(verdict, code,
+             "the compiler knows the published hardware only: of a candidate on other (cluster.overrides) it "
+             "cannot speak");
+    else if (!word->versions[0])
+        FAIL(verdict, code,
+             "the compiler cannot be asked about the candidate: MaxText has no file for its model");
+    else if (word->failure[0])
+        FAIL(verdict, code,
+             "the compiler was asked about the candidate and gave no verdict: %.200s. POST "
+             "/v1/runs/{id}/verifications asks it again",
+             word->failure);
+    else if (word->is_waited_for)
+        FAIL(verdict, code,
+             "the compiler of %.100s has been asked about the candidate and has not answered yet: check "
+             "again when GET /v1/runs/{id}/verifications says that it is done",
+             word->versions);
+    else
+        FAIL(verdict, code,
+             "the compiler of %.100s has not been asked about the candidate: POST "
+             "/v1/runs/{id}/verifications, and check again",
+             word->versions);
+}
+
 /* No word is not a good word: a gate that asks for proof fails without. */
 static void fail_compile(const struct adv_gate_side *candidate, struct adv_gate_verdict *verdict)
 {
     static const char code[] = "does_not_compile";
     const struct adv_verification_word *word = &candidate->word;
-    const bool is_known = word->known && !candidate->now.is_what_if;
-    verdict->unknown_count += !is_known;
-    if (candidate->now.is_what_if)
-        FAIL(verdict, code,
-             "the compiler knows the published hardware only: of a candidate on other (cluster.overrides) it "
-             "cannot speak");
-    else if (!is_known && !word->versions[0])
-        FAIL(verdict, code,
-             "the compiler cannot be asked about the candidate: MaxText has no file for its model");
-    else if (!is_known && word->failure[0])
-        FAIL(verdict, code,
-             "the compiler was asked about the candidate and gave no verdict: %.200s. POST "
-             "/v1/runs/{id}/verifications asks it again",
-             word->failure);
-    else if (!is_known && word->is_waited_for)
-        FAIL(verdict, code,
-             "the compiler of %.100s has been asked about the candidate and has not answered yet: check "
-             "again when GET /v1/runs/{id}/verifications says that it is done",
-             word->versions);
-    else if (!is_known)
-        FAIL(verdict, code,
-             "the compiler of %.100s has not been asked about the candidate: POST "
-             "/v1/runs/{id}/verifications, and check again",
-             word->versions);
+    if (!word->known || candidate->now.is_what_if)
+        fail_unknown(candidate, code, verdict);
     else if (strcmp(word->verdict, "compiles") != 0)
         FAIL(verdict, code, "the compiler's verdict on the candidate is %.16s (%.100s)", word->verdict,
              word->versions);

@@ -253,12 +253,12 @@ adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct a
 static adv_code find_asked(struct adv_db *db, const char *assign, const char *whole,
                            struct adv_verification_word *word, adv_err *err)
 {
+    static const char sql[] =
+        "SELECT state <> 'done', coalesce(result ->> 'reason', 'it ended without saying why') FROM "
+        "verification_plans WHERE plan_sha256 IN ($1, $2) AND state <> 'cancelled' AND (state <> 'done' OR "
+        "verdict = 'failed') ORDER BY verification_id DESC LIMIT 1";
     struct adv_rows rows;
-    const adv_code code = adv_db_run(
-        db,
-        "SELECT state <> 'done', result ->> 'reason' FROM verification_plans WHERE plan_sha256 IN "
-        "($1, $2) AND state <> 'cancelled' AND (state <> 'done' OR verdict = 'failed') ORDER BY verification_id DESC LIMIT 1",
-        ADV_VALUES(assign, whole), &rows, err);
+    const adv_code code = adv_db_run(db, sql, ADV_VALUES(assign, whole), &rows, err);
     if (code) return code;
     word->is_waited_for = rows.count > 0 && adv_rows_true(&rows, 0, 0);
     if (rows.count > 0 && !word->is_waited_for)

@@ -4,7 +4,7 @@ import test, { after, before } from 'node:test';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { startDaemon, estimateRequest, freshDatabase, join, program, root } from './daemon.mjs';
+import { startDaemon, estimateRequest, freshDatabase, join, program, root, sql } from './daemon.mjs';
 
 let daemon;
 let url;
@@ -221,6 +221,8 @@ test('of a plan without a word it is said what became of the question', async ()
   assert.match(await asked(), /has been asked about the candidate and has not answered yet/);
   await compile('silent');
   assert.match(await asked(), /was asked about the candidate and gave no verdict: .+\. POST/);
+  sql('api_gate_notes', `UPDATE verification_plans p SET result = '{}' FROM verifications v WHERE v.id = p.verification_id AND v.run_id = '${candidate}'`);
+  assert.match(await asked(), /gave no verdict: it ended without saying why\. POST/, 'of a result that names no reason');
   assert.equal((await daemon.post(`/v1/runs/${candidate}/verifications`, {})).status, 202);
   assert.match(await asked(), /has not answered yet/, 'it was asked again');
   await compile();

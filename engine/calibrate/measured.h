@@ -43,7 +43,8 @@ ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,
                                               struct adv_measured *measured, adv_err *err);
 
 /* Refuses what cannot be the plan: a time 50 times or memory 20 times from the predicted (another unit; 0.2 s
- * and 1 GiB more than predicted are always taken), and tokens per second that are not the plan's tokens over
+ * and 1 GiB more than predicted are always taken), memory a tenth beyond what a program can take of a device,
+ * and tokens per second that are not the plan's tokens over
  * the measured time (2 % apart: another batch, length or number of chips). ADV_E_INVALID at the member. */
 ADV_MUST_CHECK adv_code adv_measured_check(const struct adv_measured *measured,
                                            const struct adv_measured_plan *plan, adv_err *err);

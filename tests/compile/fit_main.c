@@ -303,7 +303,8 @@ static const struct parameter *parameter_of(const char *constant, const char *ch
     return NULL;
 }
 
-/* Plans are told apart by what they put on the host; each sort has a spread of its own. */
+/* Plans are told apart by their layers and by what they put on the host; each sort has a spread of its own.
+ */
 static const char *const spreads[] = {"memory_log_sd", "mixed_memory_log_sd", "peeled_memory_log_sd",
                                       "unusual_memory_log_sd", "unscanned_memory_log_sd"};
 enum { SPREADS = sizeof spreads / sizeof *spreads };

@@ -45,7 +45,7 @@ export const TERMS = {
     'XLA’s own peaks on compiled steps (tests/compile/report.md)',
   ],
   fit: [
-    '“fits”: certain enough for a ranked plan. “tight”: it may fit, with a probability from 10 % to 98 %, also where the predicted bytes are over the limit: XLA makes room when memory is short. “does not fit”: XLA would refuse the step.',
+    '“fits”: certain enough for a ranked plan. “tight”: it may fit, less surely than that, also where the predicted bytes are over the limit: XLA makes room when memory is short. “does not fit”: XLA would refuse the step.',
     'P(XLA needs no more than the limit), by how compiled steps spread around predictions',
     'tests/compile/report.md',
   ],

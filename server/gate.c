@@ -120,32 +120,41 @@ static double worsening(const struct adv_gate_verdict *verdict, enum adv_gate_li
     return limit == ADV_GATE_TOKENS_PER_CHIP ? -verdict->change_frac[limit] : verdict->change_frac[limit];
 }
 
+/* A change and its limit in percent, with as many digits as tell the two apart. */
+static void say_over(double change_frac, double limit_frac, char text[96])
+{
+    char change[32], limit[32];
+    for (int digits = 2; digits <= 8; digits++) {
+        (void)snprintf(change, sizeof change, "%+.*f", digits, 100.0 * change_frac);
+        (void)snprintf(limit, sizeof limit, "%+.*f", digits, 100.0 * limit_frac);
+        if (strcmp(change, limit) != 0) break;
+    }
+    (void)snprintf(text, 96, "%s %%; the limit is %s %%", change, limit);
+}
+
 static void fail_limit(const struct adv_gate_numbers *from, const struct adv_gate_numbers *to,
                        enum adv_gate_limit limit, double limit_frac, struct adv_gate_verdict *verdict)
 {
     const char *code = adv_gate_limit_code(limit);
-    const double worse = 100.0 * worsening(verdict, limit), allowed = 100.0 * limit_frac;
-    const double before = measure(from, limit), after = measure(to, limit);
+    const double worse = worsening(verdict, limit), before = measure(from, limit), after = measure(to, limit);
+    const double sign = limit == ADV_GATE_TOKENS_PER_CHIP ? -1.0 : 1.0;
+    char over[96];
+    say_over(sign * worse, sign * limit_frac, over);
     verdict->unknown_count += isnan(worse);
     if (isnan(worse))
         FAIL(verdict, code, "%s is not known of both sides%s", adv_gate_limit_member(limit),
              limit == ADV_GATE_USD_PER_TOKEN ? ": cluster.price_usd_per_chip_hour is missing" : "");
     else if (limit == ADV_GATE_HBM)
-        FAIL(verdict, code, "a device holds %.2f GiB instead of %.2f GiB, %+.2f %%; the limit is %+.2f %%",
-             after / ADV_GIB, before / ADV_GIB, worse, allowed);
+        FAIL(verdict, code, "a device holds %.2f GiB instead of %.2f GiB, %s", after / ADV_GIB,
+             before / ADV_GIB, over);
     else if (limit == ADV_GATE_TOKENS_PER_CHIP)
-        FAIL(verdict, code,
-             "a chip trains %.5g tokens a second instead of %.5g, %+.2f %%; the limit is %+.2f %%", after,
-             before, -worse, -allowed);
+        FAIL(verdict, code, "a chip trains %.5g tokens a second instead of %.5g, %s", after, before, over);
     else if (limit == ADV_GATE_USD_PER_TOKEN)
-        FAIL(verdict, code,
-             "a billion tokens cost %.5g dollars instead of %.5g, %+.2f %%; the limit is %+.2f %%", after,
-             before, worse, allowed);
+        FAIL(verdict, code, "a billion tokens cost %.5g dollars instead of %.5g, %s", after, before, over);
     else
         FAIL(verdict, code,
-             "a million tokens take %.4g s instead of %.4g s, %+.2f %%; the limit is %+.2f %% (the step: "
-             "%.4g s instead of %.4g s)",
-             1e6 * per_token(to), 1e6 * per_token(from), worse, allowed, to->step_time_s, from->step_time_s);
+             "a million tokens take %.4g s instead of %.4g s, %s (the step: %.4g s instead of %.4g s)",
+             1e6 * per_token(to), 1e6 * per_token(from), over, to->step_time_s, from->step_time_s);
 }
 
 static bool is_of_time(int limit)
@@ -164,6 +173,17 @@ static bool bounds_time(int limit, const struct adv_gate_numbers *from, const st
 {
     return limit == ADV_GATE_STEP_TIME || limit == ADV_GATE_TIME_PER_TOKEN ||
            (limit == ADV_GATE_TOKENS_PER_CHIP && same_machine(from, to));
+}
+
+/* A check that compares nothing: a forgotten limit looks like a kept one. */
+static void note_no_limit(const struct adv_gate_limits *limits, struct adv_gate_verdict *verdict)
+{
+    for (int i = 0; i < ADV_GATE_LIMITS; i++)
+        if (!isnan(limits->frac[i])) return;
+    NOTE(
+        verdict, "no_limit",
+        "no limit on time, cost or the growth of memory was given: the candidate is judged by itself%s, not against the baseline",
+        limits->must_fit || limits->must_compile ? "" : ", and by nothing");
 }
 
 /* A limit that is narrower than what the prediction is sure of: a pass or a fail is then the model's opinion
@@ -416,5 +436,6 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
     note_differences(baseline, candidate, verdict);
     note_disagreement(candidate, limits, verdict);
     note_interval(to, limits, verdict);
+    note_no_limit(limits, verdict);
     verdict->pass = verdict->reasons_count == 0;
 }

@@ -30,6 +30,7 @@ struct compared_terms {
 struct compared_pair {
     const struct compared_run *from, *to;
     struct compared_terms time, memory;
+    const char *memory_at_from, *memory_at_to; /* the peaks whose parts the memory terms are */
 };
 
 static adv_code read_run(const char *id, const char *text, int index, struct compared_run *run, adv_err *err)
@@ -117,8 +118,10 @@ static void compare_two(const struct compared_run *from, const struct compared_r
     add_rest(&pair->time, before, from->step_time_s, after, to->step_time_s);
     left = json_object_get(from->estimate, "hbm_parts");
     right = json_object_get(to->estimate, "hbm_parts");
-    before = add_parts(&pair->memory, left, "bytes", deciding_peak(left), false);
-    after = add_parts(&pair->memory, right, "bytes", deciding_peak(right), true);
+    pair->memory_at_from = deciding_peak(left);
+    pair->memory_at_to = deciding_peak(right);
+    before = add_parts(&pair->memory, left, "bytes", pair->memory_at_from, false);
+    after = add_parts(&pair->memory, right, "bytes", pair->memory_at_to, true);
     add_rest(&pair->memory, before, from->hbm_bytes_per_device, after, to->hbm_bytes_per_device);
 }
 
@@ -205,7 +208,8 @@ static json_t *encode_pair(const struct compared_pair *pair)
     ADV_PUT(object, ADV_M("time_per_token_frac", to->step_time_s / tokens_of(to) / per_token - 1.0),
             ADV_M("unlike", encode_unlike(from, to)));
     ADV_PUT(object, ADV_M("time_terms", encode_terms(&pair->time)),
-            ADV_M("memory_terms", encode_terms(&pair->memory)));
+            ADV_M("memory_terms", encode_terms(&pair->memory)), ADV_F(pair, memory_at_from),
+            ADV_F(pair, memory_at_to));
     return object;
 }
 

@@ -52,6 +52,28 @@ test('a candidate that fits only on what-if hardware passes with a note, on eith
   assert.match((await noted({ ...request(), cluster: whatIf }, { ...request(), cluster: whatIf })).what_if_hardware, /^the baseline and the candidate are/);
 });
 
+test('a check without a limit says that it compares nothing', async () => {
+  const { run_id: id } = { run_id: await store(request()) };
+  for (const limits of [undefined, null, {}, { step_time_increase_frac: null }]) {
+    const { verdict, notes } = await judge({ baseline: { run_id: id }, candidate: request(), limits });
+    assert.equal(verdict, 'pass');
+    assert.match(notes.find(({ code }) => code === 'no_limit').detail, /judged by itself, not against the baseline/);
+  }
+  const { notes } = await judge({ baseline: { run_id: id }, candidate: request(), limits: { must_fit: false } });
+  assert.match(notes.find(({ code }) => code === 'no_limit').detail, /judged by itself, and by nothing, not/);
+  assert.equal((await noted(request(), request(), { hbm_increase_frac: 0 })).no_limit, undefined);
+});
+
+test('a change just over its limit does not read like the limit', async () => {
+  const baseline = { run_id: await store(request()) };
+  const candidate = request({}, { remat_policy: 'full' });
+  const { step_time_increase_frac: change } = await judge({ baseline, candidate });
+  const { reasons } = await judge({ baseline, candidate, limits: { step_time_increase_frac: change - 1e-6 } });
+  const [, over, limit] = /, (\S+) %; the limit is (\S+) %/.exec(reasons[0].detail);
+  assert.ok(Number(over) > Number(limit), reasons[0].detail);
+  assert.ok(Math.abs(over / 100 - change) < 1e-6);
+});
+
 test('other number formats and another optimizer are noted, another spelling of a default is not', async () => {
   const formats = await noted(request(), request({}, { quantization: 'int8' }));
   assert.match(formats.other_numerics, /quantization="int8" instead of MaxText's defaults/);

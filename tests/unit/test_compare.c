@@ -77,6 +77,23 @@ static void parts_that_do_not_add_up_leave_a_row_of_their_own(void **state)
     adv_answer_free(&compared);
 }
 
+static void memory_terms_name_the_peak_that_either_run_is_at(void **state)
+{
+    (void)state;
+    const char *ids[] = {"a", "b"};
+    const char *responses[] = {
+        "{\"step_time_s\":2,\"hbm_bytes_per_device\":10,\"hbm_parts\":[{\"name\":\"x\","
+        "\"at\":\"loss\",\"bytes\":10},{\"name\":\"y\",\"at\":\"update\",\"bytes\":9}]}",
+        "{\"step_time_s\":2,\"hbm_bytes_per_device\":11,\"hbm_parts\":[{\"name\":\"x\","
+        "\"at\":\"loss\",\"bytes\":10},{\"name\":\"y\",\"at\":\"update\",\"bytes\":11}]}"};
+    struct adv_answer compared;
+    adv_err err;
+    adv_err_init(&err);
+    assert_int_equal(adv_compare_json(ids, responses, 2, &compared, &err), ADV_OK);
+    assert_non_null(strstr(compared.json, "\"memory_at_from\":\"loss\",\"memory_at_to\":\"update\""));
+    adv_answer_free(&compared);
+}
+
 static void unlike_runs_are_named_and_compared_by_the_token(void **state)
 {
     (void)state;
@@ -169,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moved_terms_add_up_to_the_difference),
         cmocka_unit_test(parts_that_do_not_add_up_leave_a_row_of_their_own),
+        cmocka_unit_test(memory_terms_name_the_peak_that_either_run_is_at),
         cmocka_unit_test(unlike_runs_are_named_and_compared_by_the_token),
         cmocka_unit_test(an_advise_answer_is_compared_by_its_first_plan),
         cmocka_unit_test(answers_without_a_step_time_are_refused_by_name),

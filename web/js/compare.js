@@ -6,7 +6,7 @@ import { h, table } from './dom.js';
 import { dateTime, gib, gibLike, percent, rounded, seconds, secondsLike, secondsRange, words } from './format.js';
 import { gatePanel } from './gate.js';
 import { intervalMark, intervalScale } from './interval.js';
-import { verdict } from './memory_bar.js';
+import { MOMENT_TEXT, verdict } from './memory_bar.js';
 import { clusterText } from './plan_text.js';
 import { picturePanel } from './pictures/panel.js';
 import { signedBar } from './signed_bar.js';
@@ -29,7 +29,8 @@ function signed(show, value) {
   return value > 0 ? `+${show(value)}` : show(value);
 }
 
-function termsPanel(title, terms, names, show) {
+// note: a sentence between the title and the table, or null.
+function termsPanel(title, terms, names, show, note = null) {
   if (!terms?.length) return null;
   const rows = movedTerms(terms);
   const scale = Math.max(...rows.map((term) => Math.abs(term.delta)));
@@ -38,6 +39,7 @@ function termsPanel(title, terms, names, show) {
     'section',
     { class: 'panel' },
     h('h2', null, title),
+    note && h('p', { class: 'soft' }, note),
     table(
       title,
       [
@@ -150,6 +152,13 @@ function timePanel(terms, scale, names, show) {
   return termsPanel('Where the time went (exposed), per token', scaled, [names[0], `${names[1]}, scaled`], show);
 }
 
+// Either run is itemised at its own peak; of two unlike ones the parts come and go with the moment.
+export function momentsNote({ memory_at_from: from, memory_at_to: to }, names) {
+  if (!from || from === to) return null;
+  const said = (at) => MOMENT_TEXT[at].toLowerCase();
+  return `${names[0]} needs most ${said(from)}, ${names[1]} ${said(to)}: what is held at only one of these moments comes or goes whole.`;
+}
+
 // Map of run id -> its label, with the date where others have the same one, and with its id where these are of one minute.
 export function namesOf(runs) {
   const names = [
@@ -192,7 +201,7 @@ export async function showCompare(place, ids) {
             'div',
             { class: 'columns terms' },
             timePanel(difference.time_terms, scale, ends, (value) => secondsLike(value, step)),
-            termsPanel('Where the memory went', difference.memory_terms, ends, gibLike),
+            termsPanel('Where the memory went', difference.memory_terms, ends, gibLike, momentsNote(difference, ends)),
           ),
         ];
       }),

@@ -12,6 +12,18 @@ const LIMITS = {
   hbm_increase_frac: ['gate-hbm', 'Memory may grow by', ''],
 };
 
+// In what the two runs may be unlike work: by default that is refused.
+const UNLIKE = {
+  model: ['gate-unlike-model', 'Another model is allowed'],
+  sequence_length: ['gate-unlike-length', 'Another sequence length is allowed'],
+};
+
+// What is ticked of UNLIKE, as the API's member, or nothing of it.
+function unlikeOf(read) {
+  const unlike = Object.keys(UNLIKE).filter((name) => read(UNLIKE[name][0]));
+  return unlike.length ? { allow_unlike: unlike } : {};
+}
+
 // {limits, errors}: what is left empty is not checked. Percent exists only here; the API has fractions.
 export function limitsOf(read) {
   const limits = { must_fit: read('gate-fit') };
@@ -26,8 +38,10 @@ export function limitsOf(read) {
   return { limits, errors };
 }
 
-export function ciCommand(baseline, limits) {
-  const body = `{"baseline": {"run_id": "${baseline}"}, "candidate": '"$(cat train.json)"', "limits": ${JSON.stringify(limits)}}`;
+// rest: the members of the check beside its two sides.
+export function ciCommand(baseline, rest) {
+  const members = Object.entries(rest).map(([name, value]) => `, "${name}": ${JSON.stringify(value)}`);
+  const body = `{"baseline": {"run_id": "${baseline}"}, "candidate": '"$(cat train.json)"'${members.join('')}}`;
   return [
     'curl -sS --fail-with-body "$TPU_ADVISOR_URL/v1/checks?fail_status=true"',
     '  -H "Authorization: Bearer $TPU_ADVISOR_TOKEN" -H "Content-Type: application/json"',
@@ -35,7 +49,7 @@ export function ciCommand(baseline, limits) {
   ].join(' \\\n');
 }
 
-function verdictOf(answer, baseline, limits) {
+function verdictOf(answer, baseline, rest) {
   const passed = answer.verdict === 'pass';
   const reasons = answer.reasons ?? [];
   announce(passed ? 'The check passes' : `The check fails: ${reasons.map((reason) => reason.detail).join('; ')}`);
@@ -58,9 +72,15 @@ function verdictOf(answer, baseline, limits) {
       'details',
       null,
       h('summary', null, 'The same in CI'),
-      codeBlock('Check in CI', ciCommand(baseline, limits), 'h3'),
+      codeBlock('Check in CI', ciCommand(baseline, rest), 'h3'),
     ),
   ];
+}
+
+function checkbox(id, title, checked = false) {
+  const input = h('input', { type: 'checkbox', id });
+  input.checked = checked;
+  return h('p', { class: 'check' }, h('label', null, input, ` ${title}`));
 }
 
 function field(id, title, value) {
@@ -80,15 +100,14 @@ export function gatePanel(baseline, candidates) {
     { id: 'gate-candidate' },
     candidates.map((run) => h('option', { value: run.id }, run.name)),
   );
-  const fit = h('input', { type: 'checkbox', id: 'gate-fit' });
-  fit.checked = true;
   const form = h(
     'form',
     { class: 'inline-form', novalidate: true, 'aria-label': 'Check against limits' },
     errorSummary('gate-problem'),
     h('div', { class: 'field', hidden: candidates.length < 2 }, h('label', { for: 'gate-candidate' }, 'Run'), choice),
     Object.values(LIMITS).map(([id, title, usual]) => field(id, title, usual)),
-    h('p', { class: 'check' }, h('label', null, fit, ' Must fit in memory')),
+    checkbox('gate-fit', 'Must fit in memory', true),
+    Object.values(UNLIKE).map(([id, title]) => checkbox(id, title)),
     h('button', { type: 'submit' }),
   );
   const read = (id) => {
@@ -100,11 +119,12 @@ export function gatePanel(baseline, candidates) {
     results: place,
     build: () => {
       const { limits, errors } = limitsOf(read);
-      const body = { baseline: { run_id: baseline.id }, candidate: { run_id: choice.value }, limits };
+      const body = { baseline: { run_id: baseline.id }, candidate: { run_id: choice.value }, limits, ...unlikeOf(read) };
       return { path: '/v1/checks', body, errors, locate };
     },
     label: () => 'Check',
-    show: (body, answer) => place.replaceChildren(...verdictOf(answer, baseline.id, body.limits)),
+    show: ({ limits, allow_unlike: unlike }, answer) =>
+      place.replaceChildren(...verdictOf(answer, baseline.id, unlike ? { limits, allow_unlike: unlike } : { limits })),
   });
   ask.relabel();
   return h(

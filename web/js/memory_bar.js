@@ -9,7 +9,7 @@ const MOMENTS = [
   ['backward', 'Backward'],
   ['update', 'Update'],
 ];
-const LONG = {
+export const MOMENT_TEXT = {
   loss: 'At the loss',
   backward: 'At the start of the backward pass',
   update: 'At the optimizer update',
@@ -37,7 +37,7 @@ export function memoryStacks(parts) {
       index: row.index,
       bytes: (row.bytes.always ?? 0) + (at === 'always' ? 0 : (row.bytes[at] ?? 0)),
     }));
-    return { at, title, label: LONG[at], parts: stacked, total: stacked.reduce((all, part) => all + part.bytes, 0) };
+    return { at, title, label: MOMENT_TEXT[at], parts: stacked, total: stacked.reduce((all, part) => all + part.bytes, 0) };
   });
 }
 

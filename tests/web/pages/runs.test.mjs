@@ -181,6 +181,8 @@ test('two runs side by side show which terms moved and that they add up', async 
     unlike: ['calibration', 'hardware', 'tokens_per_step'],
     time_terms: [term('mlp_matmul', 3, 3), term('fsdp_all_gather', 1, 0.25), term('recompute', 3.2, 3.55)],
     memory_terms: [term('weights', 2 * 1024 ** 3, 2 * 1024 ** 3)],
+    memory_at_from: 'loss',
+    memory_at_to: 'update',
   };
   const answer = { runs: [side(before_), side(after_)], differences: [difference] };
   const path = `/#/compare?runs=${before_.run_id},${after_.run_id}`;
@@ -195,6 +197,7 @@ test('two runs side by side show which terms moved and that they add up', async 
   const time = page.getByRole('table', { name: /Where the time went/ });
   await time.waitFor();
   await page.getByText('before and after are unlike in more than their settings: calibration, what-if hardware, tokens per step.').waitFor();
+  await page.getByText('before needs most at the loss, after at the optimizer update: what is held at only one of these moments comes or goes whole.').waitFor();
   const rows = (await time.locator('tr').allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
   assert.deepEqual(rows, [
     'Term before after Difference Less or more',
@@ -231,6 +234,24 @@ test('runs of another batch have their intervals drawn for the same tokens', asy
   assert.equal(await rows.nth(0).getByText('drawn per token').count(), 0);
   const ends = await rows.locator('.interval line:first-child').evaluateAll((lines) => lines.map((line) => [line.getAttribute('x1'), line.getAttribute('x2')]));
   assert.deepEqual(ends[0], ends[1], 'four times the work in four times the time');
+});
+
+test('a check lets another model or length pass for one of a kind only where that is ticked', async () => {
+  const sent = [];
+  const check = (body) => {
+    sent.push(body.allow_unlike);
+    return { verdict: 'pass', reasons: [], step_time_increase_frac: 0, time_per_token_increase_frac: 0, hbm_increase_frac: 0, limits: {} };
+  };
+  const page = await open(compared({ 'POST /v1/checks': check }), { path: PAIR });
+  const place = page.getByRole('group', { name: 'Verdict' });
+  await page.getByRole('button', { name: 'Check' }).click();
+  await place.getByText('passes').waitFor();
+  await page.getByLabel('Another sequence length is allowed').check();
+  await page.getByRole('button', { name: 'Check' }).click();
+  await page.waitForFunction(() => document.querySelector('[aria-label="Check in CI"]')?.textContent.includes('allow_unlike'));
+  await page.getByText('The same in CI').click();
+  assert.match(await page.getByRole('region', { name: 'Check in CI' }).innerText(), /, "allow_unlike": \["sequence_length"\]\}/);
+  assert.deepEqual(sent, [undefined, ['sequence_length']]);
 });
 
 test('a check within limits says pass or fail, why, and how CI does the same', async () => {

@@ -67,6 +67,26 @@ const struct adv_model_keys *adv_catalog_model_keys(const struct adv_catalog *ca
     return index < 0 ? NULL : &catalog->model_keys[index];
 }
 
+/* "did you mean `a` or `b`?": the first dozen models whose names begin as the one asked for, as "llama" does.
+ */
+static void say_models_of_name(const struct adv_catalog *catalog, const char *name, char *hint,
+                               size_t hint_bytes)
+{
+    enum { MOST = 12 };
+    const char *found[MOST];
+    int count = 0;
+    for (int i = 0; i < catalog->tables.models_count && count < MOST && *name; i++)
+        if (strncasecmp(catalog->tables.model_names[i], name, strlen(name)) == 0)
+            found[count++] = catalog->tables.model_names[i];
+    if (count) hint[0] = '\0';
+    for (int i = 0; i < count; i++)
+        adv_append(hint, hint_bytes, "%s`%s`%s",
+                   i == 0           ? "did you mean "
+                   : i == count - 1 ? " or "
+                                    : ", ",
+                   found[i], i == count - 1 ? "?" : "");
+}
+
 adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, struct adv_model *model,
                            adv_err *err)
 {
@@ -77,11 +97,13 @@ adv_code adv_catalog_model(const struct adv_catalog *catalog, const char *name, 
             return adv_err_add(err, ADV_E_NOT_FOUND, "/model", NULL, "the catalog has no model of %s: %s",
                                name, catalog->unmodelled[i].why);
     const char *owner_end = strrchr(name, '/'); /* a model hub's names begin with who owns them */
-    const char *nearest = adv_text_nearest(owner_end ? owner_end + 1 : name, catalog->tables.model_names,
-                                           catalog->tables.models_count);
+    const char *own_name = owner_end ? owner_end + 1 : name;
+    const char *nearest =
+        adv_text_nearest(own_name, catalog->tables.model_names, catalog->tables.models_count);
     char hint[ADV_LIMIT_DETAIL] = "GET /v1/catalog/models lists them; own models are given as an object of "
                                   "MaxText keys or as {\"hf_config\": {…}}";
     if (nearest) (void)snprintf(hint, sizeof hint, "did you mean `%s`?", nearest);
+    say_models_of_name(catalog, own_name, hint, sizeof hint);
     return adv_err_add(err, ADV_E_NOT_FOUND, "/model", hint, "the catalog has no model \"%.80s\"", name);
 }
 

@@ -160,6 +160,12 @@ static void an_unknown_model_names_the_nearest(void **state)
     adv_err_init(&err);
     assert_int_equal(adv_catalog_model(catalog, "llama3.1-70", &model, &err), ADV_E_NOT_FOUND);
     assert_non_null(strstr(err.findings[0].hint, "llama3.1-70b"));
+    adv_err_init(&err);
+    assert_int_equal(adv_catalog_model(catalog, "Qwen2.5", &model, &err), ADV_E_NOT_FOUND);
+    assert_string_equal(err.findings[0].hint, "did you mean `qwen2.5-1.5b`, `qwen2.5-14b` or `qwen2.5-7b`?");
+    adv_err_init(&err);
+    assert_int_equal(adv_catalog_model(catalog, "", &model, &err), ADV_E_NOT_FOUND);
+    assert_null(strstr(err.findings[0].hint, "did you mean"));
 }
 
 static void a_name_of_maxtext_without_a_model_here_is_refused_with_the_reason(void **state)

@@ -11,7 +11,7 @@ import { configToLines, parseConfig } from './config_text.js';
 import { connectMachines, drawMachines } from './machines_form.js';
 import { queryToState, stateToQuery } from './permalink.js';
 import { isRecipe, readRecipe } from './recipe.js';
-import { DEFAULTS, buildRequest, changedSettings, fieldOfPointer, inheritedOf } from './request.js';
+import { DEFAULTS, buildRequest, changedSettings, fieldOfPointer, inheritedOf, overruledOf } from './request.js';
 import { showAnswer } from './results.js';
 import { parseRoute } from './router.js';
 import { sweepAddress } from './sweep_address.js';
@@ -46,10 +46,13 @@ function showInherited(state) {
     return;
   }
   const parsed = state.config.trim() ? parseConfig(state.config) : null;
-  const taken = parsed && !parsed.errors.length ? inheritedOf(state, parsed.value, devices(state)) : {};
-  const names = Object.entries(taken).map(([key, value]) => `${key}=${value}`);
+  const isRead = parsed && !parsed.errors.length;
+  const named = (keys) => Object.entries(keys).map(([key, value]) => `${key}=${value}`).join(', ');
+  const taken = isRead ? named(inheritedOf(state, parsed.value, devices(state))) : '';
+  const overruled = isRead && state.mode === 'estimate' ? named(overruledOf(state, parsed.value, devices(state))) : '';
   const said = [
-    names.length ? `Not in the text, so taken from the workload of this form: ${names.join(', ')}.` : '',
+    taken && `Not in the text, so taken from the workload of this form: ${taken}.`,
+    overruled && `The text’s own count, not the workload of this form: ${overruled}.`,
     parsed?.passedOver.length ? `Passed over, as lists and mappings are not modelled: ${parsed.passedOver.join(', ')}.` : '',
   ];
   byId('config-inherits').textContent = said.filter(Boolean).join(' ');

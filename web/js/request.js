@@ -93,6 +93,16 @@ function number(text, pointer, what, errors) {
   return value;
 }
 
+// "8k" tokens of a sequence are mostly 8192, and sometimes 8000: it is suggested, not guessed.
+function sequenceLength(text, errors) {
+  const thousands = /^(\d+)\s*[kK]$/.exec(text.trim());
+  if (!thousands) return number(text, '/workload/seq_len', 'Sequence length', errors);
+  const [, count] = thousands;
+  const hint = `did you mean \`${count * 1024}\` or \`${count * 1000}\`?`;
+  errors.push({ pointer: '/workload/seq_len', detail: `Sequence length: “${text.trim()}” is not a number.`, hint });
+  return NaN;
+}
+
 // What is typed in percent is asked for as a fraction.
 function probability(text, pointer, errors) {
   const percent = typedNumber(text.replace(/%\s*$/, ''));
@@ -171,23 +181,36 @@ function storing(state) {
   return extra;
 }
 
-// Settings that a pasted text leaves open and MaxText would fill with its own defaults: they take the form's workload instead.
-// devices: of all slices together, null where unknown. {key: value} of what is taken.
-export function inheritedOf(state, config, devices) {
-  const taken = {};
-  const seq = typedNumber(state.seq_len);
-  if (!('max_target_length' in config) && seq > 0) taken.max_target_length = seq;
+// The form's batch in sequences per device of one pass, for sequences of `length` tokens; null where it cannot be known.
+function batchPerDevice(state, config, length, devices) {
   const batch = typedNumber(state.batch);
-  if ('per_device_batch_size' in config || !(batch > 0)) return taken;
-  const length = Number(config.max_target_length ?? seq);
   const passes = devices * (config.gradient_accumulation_steps > 1 ? config.gradient_accumulation_steps : 1);
   const perDevice = {
     per_device_batch_size: batch,
     global_batch_sequences: devices ? batch / passes : null,
     tokens_per_step: devices && length > 0 ? batch / length / passes : null,
   }[state.batch_kind];
-  if (perDevice) taken.per_device_batch_size = perDevice;
-  return taken;
+  return perDevice > 0 ? perDevice : null;
+}
+
+// What the form's workload means in MaxText's keys, beside a pasted text. devices: of all slices together, null where unknown.
+function workloadKeys(state, config, devices) {
+  const seq = typedNumber(state.seq_len);
+  const perDevice = batchPerDevice(state, config, Number(config.max_target_length ?? seq), devices);
+  return { ...(seq > 0 ? { max_target_length: seq } : {}), ...(perDevice ? { per_device_batch_size: perDevice } : {}) };
+}
+
+// Settings that a pasted text leaves open and MaxText would fill with its own defaults: they take the form's workload instead.
+// {key: value} of what is taken.
+export function inheritedOf(state, config, devices) {
+  return Object.fromEntries(Object.entries(workloadKeys(state, config, devices)).filter(([key]) => !(key in config)));
+}
+
+// The other way round: {key: value} of a pasted text that count instead of what the form says.
+export function overruledOf(state, config, devices) {
+  const keys = workloadKeys(state, config, devices);
+  const unlike = (key) => key in config && !(Math.abs(config[key] / keys[key] - 1) < 1e-9);
+  return Object.fromEntries(Object.keys(keys).filter(unlike).map((key) => [key, config[key]]));
 }
 
 // The reader's own settings, completed from the form.
@@ -197,7 +220,7 @@ function mineOf(state, pointer, devices, errors) {
 }
 
 function adviseRequest(state, devices, errors) {
-  const workload = { seq_len: number(state.seq_len, '/workload/seq_len', 'Sequence length', errors) };
+  const workload = { seq_len: sequenceLength(state.seq_len, errors) };
   workload[state.batch_kind] = number(state.batch, `/workload/${state.batch_kind}`, 'Batch', errors);
   if (state.quantization) workload.quantization = state.quantization;
   if (state.token_budget.trim()) workload.token_budget = tokens(state.token_budget, '/workload/token_budget', errors);

@@ -129,7 +129,11 @@ test('pasted settings take length and batch from the form, and the page says so'
   await page.waitForSelector('#ranked');
   assert.deepEqual(sent[0].baseline.config, { remat_policy: 'full', max_target_length: 8192, per_device_batch_size: 2 });
   await page.fill('#config', 'max_target_length=4096\nper_device_batch_size=1');
-  assert.equal(await page.locator('#config-inherits').textContent(), '');
+  assert.equal(await page.locator('#config-inherits').textContent(), '', 'advice is for the form’s workload; the answer warns of a baseline of other work');
+  await page.getByLabel('Estimate mine').check();
+  assert.match(await text(page, '#config-inherits'), /The text’s own count, not the workload of this form: max_target_length=4096, per_device_batch_size=1\./);
+  await page.fill('#seq_len', '4096');
+  assert.match(await text(page, '#config-inherits'), /form: per_device_batch_size=1\./);
 });
 
 test('what an error suggests is entered by a button, a key of pasted settings in its place', async () => {

@@ -4,7 +4,7 @@ import { queryToState, stateToQuery } from '../../../web/js/permalink.js';
 import { parseMachines, writeMachines } from '../../../web/js/machines_text.js';
 import { suggestionsOf } from '../../../web/js/suggestions.js';
 import { typedNumber } from '../../../web/js/typed_number.js';
-import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf, stateOfRequest, unaskable } from '../../../web/js/request.js';
+import { DEFAULTS, buildRequest, fieldOfPointer, inheritedOf, overruledOf, stateOfRequest, unaskable } from '../../../web/js/request.js';
 
 const job = { ...DEFAULTS, model: 'llama3.1-70b', chip: 'tpu7x', topology: '4x4x4' };
 
@@ -47,6 +47,11 @@ test('the probability that a near miss names is asked for and is a number', () =
   }
 });
 
+test('a length in k is suggested in tokens', () => {
+  const [error, ...others] = buildRequest({ ...job, seq_len: '8k' }).errors;
+  assert.deepEqual([error.pointer, suggestionsOf(error.hint), others], ['/workload/seq_len', ['8192', '8000'], []]);
+});
+
 test('each way to count the batch is sent under its own name', () => {
   for (const kind of ['global_batch_sequences', 'per_device_batch_size', 'tokens_per_step']) {
     assert.deepEqual(buildRequest({ ...job, batch_kind: kind, batch: '4' }).body.workload, {
@@ -54,6 +59,14 @@ test('each way to count the batch is sent under its own name', () => {
       [kind]: 4,
     });
   }
+});
+
+test('what a pasted text says otherwise than the form is named, in whatever unit the form counts', () => {
+  const form = { ...job, seq_len: '8,192', batch_kind: 'global_batch_sequences', batch: '256' };
+  assert.deepEqual(overruledOf(form, { max_target_length: 4096, per_device_batch_size: 2, remat_policy: 'full' }, 128), { max_target_length: 4096 });
+  assert.deepEqual(overruledOf(form, { max_target_length: 8192, per_device_batch_size: 2, gradient_accumulation_steps: 2 }, 128), { per_device_batch_size: 2 });
+  assert.deepEqual(overruledOf(form, { per_device_batch_size: 3 }, null), {}, 'not known of a slice without a number of devices');
+  assert.deepEqual(overruledOf({ ...form, batch_kind: 'tokens_per_step', batch: '1048576' }, { max_target_length: 4096, per_device_batch_size: 2 }, 128), { max_target_length: 4096 });
 });
 
 test('my configuration becomes an estimate request, or the baseline of an advise request', () => {

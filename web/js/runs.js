@@ -109,6 +109,12 @@ async function baselinesOf() {
   return named;
 }
 
+// On the button: what it does, or why it does not.
+export function compareText(count) {
+  if (count > MOST) return `${count} ticked, at most ${MOST} can be compared`;
+  return count ? `Compare ${count}${count === 1 ? ', tick another' : ''}` : 'Compare';
+}
+
 // Two to sixteen ticked runs, compared with the earliest of them; ticks outlast another search.
 function comparing(ticked) {
   const button = h('button', { type: 'button', 'aria-disabled': 'true' }, 'Compare');
@@ -121,7 +127,7 @@ function comparing(ticked) {
   const onTick = (run, isTicked) => {
     if (isTicked) ticked.set(run.run_id, run);
     else ticked.delete(run.run_id);
-    button.textContent = ticked.size ? `Compare ${ticked.size}` : 'Compare';
+    button.textContent = compareText(ticked.size);
     button.setAttribute('aria-disabled', String(!isEnough()));
   };
   return { button, onTick };

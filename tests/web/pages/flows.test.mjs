@@ -181,6 +181,12 @@ test('an answer beside a changed form says so, and what is done with its plans i
   await page.fill('#batch', '3');
   await note.waitFor();
   assert.deepEqual(await axe(page), []);
+  await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight / 2));
+  const seen = await note.evaluate((element) => {
+    const { left, top, width, height } = element.getBoundingClientRect();
+    return document.elementFromPoint(left + width / 2, top + height / 2) === element;
+  });
+  assert.ok(seen, 'it stays in sight in the middle of a long answer');
   await page.fill('#batch', '1');
   await note.waitFor({ state: 'detached' });
   await page.fill('#model', 'deepseek3-671b');

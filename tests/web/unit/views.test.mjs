@@ -22,6 +22,7 @@ import { fitText, memoryRows, memoryStacks, verdictOfRun } from '../../../web/js
 import { axesAcross, batchText, jobSize, meshOfConfig, meshOfPlan, meshText, rematText } from '../../../web/js/plan_text.js';
 import { ORDERS, advisedBy, clauseOf, complexity, firstOrder, marksOf, ordered } from '../../../web/js/order.js';
 import { parseRoute } from '../../../web/js/router.js';
+import { compareText } from '../../../web/js/runs.js';
 import { changeToMine } from '../../../web/js/ranked_table.js';
 import { byResource, orderParts } from '../../../web/js/time_bar.js';
 import { emptyTitle, endOfSearch, fates } from '../../../web/js/search_stats.js';
@@ -35,6 +36,16 @@ import { forTokensOf } from '../../../web/js/pictures/trade_off.js';
 import { letter } from '../../../web/js/bar.js';
 
 const GIB = 1024 ** 3;
+
+test('the button that compares runs says why it does not', () => {
+  assert.deepEqual([0, 1, 2, 16, 17].map(compareText), [
+    'Compare',
+    'Compare 1, tick another',
+    'Compare 2',
+    'Compare 16',
+    '17 ticked, at most 16 can be compared',
+  ]);
+});
 
 test('numbers carry their unit and about four digits', () => {
   assert.equal(seconds(12.3456), '12.35 s');

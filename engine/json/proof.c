@@ -92,10 +92,16 @@ static char *print_predicted(const json_t *root, int rank)
     return json_dumps(predicted, JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
-/* Without the model's keys the compiler would be asked about MaxText's default model. */
-static adv_code check_model(const struct adv_artifact_source *source, const json_t *root, adv_err *err)
+/* Without the model's keys the compiler would be asked about MaxText's default model; of hardware that is not
+ * sold it knows nothing. */
+static adv_code check_askable(const struct adv_artifact_source *source, const json_t *root, adv_err *err)
 {
     const json_t *model = json_object_get(root, "model");
+    if (source->what_if[0])
+        return adv_err_add(
+            err, ADV_E_UNSUPPORTED, "", "verify the same plan without cluster.overrides",
+            "the compiler would be asked about other hardware: it knows the published %.20s only",
+            source->chip);
     if (source->without_maxtext)
         return adv_err_add(err, ADV_E_UNSUPPORTED, "", "the prediction stands without the compiler's word",
                            "the compiler would be asked about another model: MaxText has no model file for "
@@ -116,7 +122,7 @@ adv_code adv_proof_plan_read(const struct adv_catalog *catalog, const char *answ
     struct adv_artifact_source *source;
     adv_code code = adv_decode_answer(catalog, answer, answer_bytes, rank, &arena, &source, err);
     ADV_JSON_OWN json_t *root = code ? NULL : adv_json_load(answer, answer_bytes, 0, NULL);
-    if (code == ADV_OK) code = check_model(source, root, err);
+    if (code == ADV_OK) code = check_askable(source, root, err);
     if (code == ADV_OK) {
         *ranks_count = source->rows_count;
         plan->plan = print_plan(source);

@@ -413,16 +413,23 @@ test('accuracy sets predicted, compiled and measured memory side by side', async
   await worker.stop();
   const run = await get(`/v1/runs/${runId}`);
   await daemon.post(`/v1/runs/${runId}/measurements`, { step_time_s: run.step_time_s, hbm_bytes_per_device: 20e9, source: 's', at: '2026-11-20T10:00:00Z' });
+  const cluster = { ...estimateRequest().cluster, overrides: { clock_hz: 1.6e9 } };
+  const imagined = await store(estimateRequest({ project: 'side-by-side', cluster }));
+  const { detail } = await problem(assert, await daemon.post(`/v1/runs/${imagined}/verifications`, {}), 422, 'unsupported');
+  assert.match(detail, /about other hardware: it knows the published \S+ only/);
   const memory = await of();
   assert.equal(memory.compiled_count, 1);
   assert.equal(memory.measured_count, 1);
   const [row] = memory.rows;
   assert.deepEqual([row.predicted_hbm_bytes_per_device, row.compiled_hbm_bytes_per_device, row.measured_hbm_bytes_per_device], [run.hbm_bytes_per_device, 21e9, 20e9]);
   assert.ok(Math.abs(memory.bias_frac - (run.hbm_bytes_per_device / 21e9 - 1)) < 1e-9);
-  const cluster = { ...estimateRequest().cluster, overrides: { clock_hz: 1.6e9 } };
+  // A release that asked the compiler about what-if hardware has left such words.
+  const older = await store(estimateRequest({ project: 'side-by-side', config: { ...estimateRequest().config, gradient_accumulation_steps: fresh() } }));
   const another = verifier();
-  await ended(await ask(await store(estimateRequest({ project: 'side-by-side', cluster, config: { ...estimateRequest().config, gradient_accumulation_steps: fresh() } }))));
+  await ended(await ask(older));
   await another.stop();
+  const { warnings } = (await get(`/v1/runs/${imagined}`)).response;
+  sql(name, `SET session_replication_role = replica; UPDATE runs SET request = jsonb_set(request::jsonb, '{cluster,overrides}', '{}'), response = jsonb_set(response::jsonb, '{warnings}', '${JSON.stringify(warnings).replaceAll("'", "''")}') WHERE id = '${older}'`);
   assert.deepEqual(await of(), { ...memory, left_out_count: 1 }, 'the compiler knows no hardware that does not exist');
 });
 

@@ -26,6 +26,10 @@
       "the same where the head's weights are gathered whole and the logits have no gradient of their own")   \
     X(loss_emb_tensors, "tensors", "[tokens, emb] at the loss")                                              \
     X(late_logits_tensors, "tensors", "[tokens, vocab] kept through the layers for a late head gradient")    \
+    X(few_late_logits_tensors, "tensors",                                                                    \
+      "the same by windowed einsums of eight devices or fewer, of a large vocabulary")                       \
+    X(tensor_late_logits_tensors, "tensors", "the same beside tensor parallelism")                           \
+    X(tensor_tied_late_logits_tensors, "tensors", "the same there of a head that is the embedding table")    \
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(scheduled_late_logits_tensors, "tensors", "the same of dense models under the experimental scheduler") \
     X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")              \

@@ -23,6 +23,7 @@ struct adv_heap {
     double shared;           /* of what a step of the scan with several layers holds for the others of them */
     double more_frac;        /* lost besides, of all but that: keeping a tensor spares a part of it */
     double frac;             /* of what lies above the stacks, lost */
+    double holes;            /* bytes of places that nothing fills, whatever else there is */
     bool has_stacks;
 };
 

@@ -1,5 +1,6 @@
 #include "engine/cost/memory.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "engine/base/units.h"
@@ -40,6 +41,38 @@ static double mask_bytes(const struct adv_cost *cost)
     const double tokens = adv_plan_tokens(cost->plan);
     const double most = cost->constants->masked_loss_tokens_per_emb_most * (double)cost->model->emb_dim;
     return adv_memory_windowed(cost) || tokens > most ? 0.0 : tokens * (double)cost->model->vocab_size;
+}
+
+/* The vocabulary's weights [emb, vocab] with room for whole tiles of eight rows a device, as a gather of rows
+ * that fill no whole tiles has them until they are packed; 0: the rows fill tiles. */
+static double padded_gather_bytes(const struct adv_cost *cost)
+{
+    const double emb = (double)cost->model->emb_dim, tile = 8.0;
+    const double rows = emb * cost->tp * cost->stages / cost->weight_shards;
+    const double padded = ceil(rows / tile - 1e-9) * tile;
+    if (padded - rows < 1e-9) return 0.0;
+    return padded / rows * adv_format_bytes(cost->plan->family.dtype) * emb *
+           (double)cost->model->vocab_size / cost->tp;
+}
+
+/* What is left of a place when the next buffer that is to live long comes: nothing smaller fills the rest. */
+static double left_of(double place, double next)
+{
+    return next <= place ? place - next : place;
+}
+
+/* Places at the loss that are free and that the logits are too large for. A padded gather of the head leaves
+ * its place below what it was packed into. Where a mask is kept, the tokens' lookup made one, too, and had
+ * the table gathered: of a table that is the head the kept mask lies above that of the lookup; of another,
+ * it takes the place of the table's padded gather. Seen without transfers, which change what lives when. */
+static double loss_holes(const struct adv_cost *cost)
+{
+    const struct adv_plan *plan = cost->plan;
+    if (adv_memory_windowed(cost) || adv_memory_peels_loops(cost) || plan->num_vocab_tiling > 1) return 0.0;
+    const double mask = mask_bytes(cost), padded = padded_gather_bytes(cost);
+    const double logits = 2.0 * adv_plan_tokens(plan) * (double)cost->model->vocab_size / cost->tp;
+    if (mask > 0.0 && cost->model->ties_embedding) return mask + padded;
+    return left_of(padded, logits) + (mask > 0.0 ? left_of(padded, mask) : 0.0);
 }
 
 /* How many logits are alive at the loss: they and their gradient. Where the head is gathered whole, some
@@ -179,9 +212,13 @@ static bool turns_emb(const struct adv_cost *cost)
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
  * layers. The experimental scheduler may compute it before them, except beside routed experts, inside the
- * loop over microbatches, and beside transfers. */
+ * loop over microbatches, and beside transfers. Windowed einsums of few devices may do so for a large
+ * vocabulary; beside tensor parallelism the head is split otherwise, and one that is the embedding table keeps
+ * more. */
 static double late_logits(const struct adv_cost *cost)
 {
+    static const int few_devices_most = 8;
+    static const int64_t large_vocab_least = 65536;
     const struct adv_constants *k = cost->constants;
     bool routed = false;
     for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
@@ -196,7 +233,12 @@ static double late_logits(const struct adv_cost *cost)
     if (!windowed && routed && adv_memory_peels_loops(cost)) return k->routed_peeled_late_logits_tensors;
     if (!windowed) return k->gathered_late_logits_tensors;
     if (loops) return k->routed_accumulated_late_logits_tensors;
-    return scheduled ? k->scheduled_late_logits_tensors : k->late_logits_tensors;
+    if (scheduled) return k->scheduled_late_logits_tensors;
+    if (cost->tp > 1 && cost->model->ties_embedding) return k->tensor_tied_late_logits_tensors;
+    if (cost->tp > 1) return k->tensor_late_logits_tensors;
+    const bool few = cost->dense_group.devices <= few_devices_most &&
+                     cost->model->vocab_size >= large_vocab_least && cost->plan->family.scan_layers;
+    return few ? k->few_late_logits_tensors : k->late_logits_tensors;
 }
 
 /* The same of tiles: the loop over microbatches keeps what windowed einsums have in the loop over tiles. */
@@ -406,7 +448,8 @@ static struct adv_memory_frame *frame_of(const struct adv_cost *cost, const stru
 static void write_parts(const struct adv_cost *cost, const struct adv_model_params *params,
                         const struct adv_memory_frame *frame, struct adv_ledger *ledger)
 {
-    const struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
+    struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
+    loss.holes = loss_holes(cost);
     struct adv_heap backward = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);
     backward.shared = frame->shared_bytes;
     const struct adv_state state = adv_state_of(cost, params);
@@ -426,7 +469,8 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     const struct adv_layer_sums *sums = adv_memory_layer_sums(cost, &fresh_sums);
     memory->backward_peak_bytes = fill_in(cost, sums, frame);
     if (ledger) write_parts(cost, params, frame, ledger);
-    const struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
+    struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
+    loss.holes = loss_holes(cost);
     memory->loss_peak_bytes = adv_heap_peak(&loss, frame->loss, LOSS_PARTS);
     memory->update_peak_bytes = frame->update_peak_bytes;
     memory->host_bytes_per_host =

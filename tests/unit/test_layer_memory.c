@@ -171,7 +171,7 @@ static void bytes_of_plain_steps_are_the_most_certain(void **state)
     const double beside_host = bench_estimate(b)->fit_curve.log_sd;
     assert_true(beside_host > 1.1 * plain);
     b->plan.optimizer_host_offload = true;
-    assert_true(bench_estimate(b)->fit_curve.log_sd > 1.05 * beside_host);
+    assert_true(bench_estimate(b)->fit_curve.log_sd > beside_host);
 }
 
 /* Four sums of microbatches and four gradients of qwen3-235b's experts, of which wo is [1536, 16] on a device

@@ -115,16 +115,16 @@ static void a_share_of_the_memory_is_what_a_near_miss_is_measured_by(void **stat
     fixture_close(&fixture);
 }
 
-#define LONG_7B                                                                                              \
-    "\"model\":\"llama2-7b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"                         \
-    "\"workload\":{\"seq_len\":32768,\"global_batch_sequences\":128}"
+#define LONG_8B                                                                                              \
+    "\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"                       \
+    "\"workload\":{\"seq_len\":32768,\"global_batch_sequences\":64}"
 
 /* MaxText ignores the key of a tensor under a named policy, and what is pinned is not changed by a search. */
 static void a_change_of_what_is_pinned_is_said_with_all_that_it_takes(void **state)
 {
     (void)state;
     struct adv_search_result result;
-    fixture_search(&fixture, "{" LONG_7B ",\"pins\":{\"remat_policy\":\"minimal\"}}", &result);
+    fixture_search(&fixture, "{" LONG_8B ",\"pins\":{\"remat_policy\":\"minimal\"}}", &result);
     assert_says(&result, 1,
                 "; remat_policy=custom with decoder_layer_input=offload and mlpwi_0, mlpwi_1, mlpwo, "
                 "query_proj, key_proj, value_proj, out_proj=device would fit without the pin of "
@@ -132,7 +132,7 @@ static void a_change_of_what_is_pinned_is_said_with_all_that_it_takes(void **sta
     const double promised_s = remedied_s(&result.near_misses[1]);
     fixture_close(&fixture);
     fixture_search(&fixture,
-                   "{" LONG_7B ",\"pins\":{\"remat_policy\":\"custom\",\"decoder_layer_input\":\"offload\","
+                   "{" LONG_8B ",\"pins\":{\"remat_policy\":\"custom\",\"decoder_layer_input\":\"offload\","
                    "\"mlpwi_0\":\"device\",\"mlpwi_1\":\"device\",\"mlpwo\":\"device\","
                    "\"query_proj\":\"device\",\"key_proj\":\"device\",\"value_proj\":\"device\","
                    "\"out_proj\":\"device\"}}",

@@ -30,6 +30,8 @@
       "the same by windowed einsums of eight devices or fewer, of a large vocabulary")                       \
     X(tensor_late_logits_tensors, "tensors", "the same beside tensor parallelism")                           \
     X(tensor_tied_late_logits_tensors, "tensors", "the same there of a head that is the embedding table")    \
+    X(tensor_tied_busy_late_logits_tensors, "tensors",                                                       \
+      "the same of that beside transfers, or inside the loop over microbatches")                             \
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
     X(scheduled_late_logits_tensors, "tensors", "the same of dense models under the experimental scheduler") \
     X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")              \

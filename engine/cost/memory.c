@@ -213,8 +213,8 @@ static bool turns_emb(const struct adv_cost *cost)
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
  * layers. The experimental scheduler may compute it before them, except beside routed experts, inside the
  * loop over microbatches, and beside transfers. Windowed einsums of few devices may do so for a large
- * vocabulary; beside tensor parallelism the head is split otherwise, and one that is the embedding table keeps
- * more. */
+ * vocabulary; beside tensor parallelism the head is split otherwise, and one that is the embedding table
+ * keeps more. */
 static double late_logits(const struct adv_cost *cost)
 {
     static const int few_devices_most = 8;
@@ -223,6 +223,9 @@ static double late_logits(const struct adv_cost *cost)
     bool routed = false;
     for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
     const bool loops = cost->plan->family.gradient_accumulation_steps > 1;
+    const bool tensor_tied = cost->tp > 1 && cost->model->ties_embedding;
+    if (tensor_tied && (loops || adv_memory_peels_loops(cost)))
+        return k->tensor_tied_busy_late_logits_tensors;
     if (!routed && loops) return k->accumulated_late_logits_tensors;
     bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
     if (scheduled && adv_memory_peels_loops(cost)) {
@@ -234,7 +237,7 @@ static double late_logits(const struct adv_cost *cost)
     if (!windowed) return k->gathered_late_logits_tensors;
     if (loops) return k->routed_accumulated_late_logits_tensors;
     if (scheduled) return k->scheduled_late_logits_tensors;
-    if (cost->tp > 1 && cost->model->ties_embedding) return k->tensor_tied_late_logits_tensors;
+    if (tensor_tied) return k->tensor_tied_late_logits_tensors;
     if (cost->tp > 1) return k->tensor_late_logits_tensors;
     const bool few = cost->dense_group.devices <= few_devices_most &&
                      cost->model->vocab_size >= large_vocab_least && cost->plan->family.scan_layers;

@@ -69,6 +69,7 @@ static const struct parameter {
     {"tensor_tied_late_logits_tensors", "v6e v5p", 1.9, 0.1, 2.5},
     {"tensor_tied_late_logits_tensors", "tpu7x v5e", 0.9, 0.2, 2.5},
     {"tensor_tied_late_logits_tensors", "v4", 0.1, 0.1, 2.5},
+    {"tensor_tied_busy_late_logits_tensors", ALL, 1.0, 0.2, 2.5},
     {"gathered_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
     {"gathered_late_logits_tensors", "v6e v5e", 0.1, 0.1, 2.0},
     {"gathered_late_logits_tensors", "v5p v4", 0.3, 0.2, 2.0},

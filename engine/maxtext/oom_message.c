@@ -41,18 +41,37 @@ static const char *const hbm_keys[ADV_LIMIT_OOM_KEYS] = {
     "remat_policy", "per_device_batch_size", "ici_fsdp_parallelism", "optimizer_memory_host_offload"};
 static const char *const host_keys[ADV_LIMIT_OOM_KEYS] = {"optimizer_memory_host_offload",
                                                           "parameter_memory_host_offload", "remat_policy"};
-static const char *const vmem_keys[ADV_LIMIT_OOM_KEYS] = {"sa_block_q", "sa_block_kv", "sa_block_kv_compute",
-                                                          "sa_block_q_dkv", "sa_block_kv_dkv"};
+static const char *const attention_keys[ADV_LIMIT_OOM_KEYS] = {
+    "sa_block_q", "sa_block_kv", "sa_block_kv_compute", "sa_block_q_dkv", "sa_block_kv_dkv"};
+static const char *const attention_tables[ADV_LIMIT_OOM_KEYS] = {
+    "sa_block_q", "sa_block_kv", "sa_block_q_dkv", "sa_block_kv_dkv", "ici_context_parallelism"};
+
+/* The tiles of a grouped matmul and of its two backward passes. */
+#define GMM_PASS(pass)                                                                                       \
+    {                                                                                                        \
+        "wi_tile_" pass "_batch_seq", "wi_tile_" pass "_embed_dim", "wi_tile_" pass "_mlp_dim",              \
+            "wo_tile_" pass "_batch_seq", "wo_tile_" pass "_embed_dim", "wo_tile_" pass "_mlp_dim"           \
+    }
+static const char *const gmm_keys[ADV_LIMIT_OOM_KEYS] = GMM_PASS("fwd");
+static const char *const gmm_dlhs_keys[ADV_LIMIT_OOM_KEYS] = GMM_PASS("dlhs");
+static const char *const gmm_drhs_keys[ADV_LIMIT_OOM_KEYS] = GMM_PASS("drhs");
+static const char *const gmm_tables[ADV_LIMIT_OOM_KEYS] = {
+    "wi_tile_fwd_batch_seq",  "wo_tile_fwd_batch_seq",  "wi_tile_dlhs_batch_seq",
+    "wo_tile_dlhs_batch_seq", "wi_tile_drhs_batch_seq", "wo_tile_drhs_batch_seq"};
 
 static const struct {
     const char *space;
     const char *const *keys;
     const char *remedy;
 } spaces[] = {
-    {"vmem", vmem_keys,
+    {"vmem", attention_keys,
      "Smaller blocks of the kernel, or a higher limit: --xla_tpu_scoped_vmem_limit_kib for all kernels of "
      "the program, vmem_limit_bytes of pltpu.CompilerParams for one's own. A limit above the core's VMEM may "
      "compile, and is not promised by the hardware."},
+    {"smem", attention_tables,
+     "Fewer scalars of the kernel: its tables have an entry for each tile, of masks or of rows of experts, so "
+     "that larger blocks, or shorter sequences on each device, make them shorter. In a kernel of one's own, "
+     "prefetch fewer scalars."},
     {"host", host_keys,
      "Less on the host: keep some of the offloaded tensors on the device or compute them again, or split "
      "them over more devices by batch, sequence or tensor axes. The limit is of one host, so that fewer "
@@ -151,17 +170,60 @@ static void read_buffers(const char *text, struct adv_oom_message *message)
         copy_after(line, length, "Allocation type: ", buffer->allocation, sizeof buffer->allocation);
     }
     const bool on_host = strcmp(message->space, "host") == 0;
-    for (int i = 0; i < message->buffers_count; i++) guess(&message->buffers[i], on_host);
+    const bool of_kernel = !on_host && strcmp(message->space, "hbm") != 0;
+    for (int i = 0; i < message->buffers_count; i++) {
+        guess(&message->buffers[i], on_host);
+        if (of_kernel) memcpy(message->buffers[i].keys, message->keys, sizeof message->keys);
+    }
 }
 
+/* What the text calls the space itself: "memory space hbm", "space=vmem"; NULL: nothing, or what is none. */
+static const char *named_space(const char *text)
+{
+    static const char *const marks[] = {"memory space ", "space="};
+    static const char *const names[][2] = {
+        {"hbm", "hbm"},          {"device", "hbm"},         {"vmem", "vmem"}, {"smem", "smem"},
+        {"pinned_host", "host"}, {"unpinned_host", "host"}, {"host", "host"}};
+    for (size_t mark = 0; mark < sizeof marks / sizeof *marks; mark++)
+        for (const char *at = text; (at = strcasestr(at, marks[mark]));) {
+            at += strlen(marks[mark]);
+            const char *name = at + strspn(at, " \"'");
+            for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                if (strncasecmp(name, names[i][0], strlen(names[i][0])) == 0) return names[i][1];
+        }
+    return NULL;
+}
+
+/* Where it names none, by other words: an operator's name may have any of them. */
 static const char *find_space(const char *text)
 {
-    const char *named = strcasestr(text, "memory space ");
-    if (strcasestr(text, "scoped vmem") || (named && strncasecmp(named + 13, "vmem", 4) == 0)) return "vmem";
-    if (strcasestr(text, "pinned_host") || strcasestr(text, "host buffer") ||
-        strcasestr(text, "host memory") || (named && strncasecmp(named + 13, "host", 4) == 0))
+    const char *named = named_space(text);
+    if (named) return named;
+    if (strcasestr(text, "scoped vmem")) return "vmem";
+    if (strcasestr(text, "hbm capacity")) return "hbm";
+    if (strcasestr(text, "pinned_host") || strcasestr(text, "host buffer") || strcasestr(text, "host memory"))
         return "host";
     return "hbm";
+}
+
+/* Of a kernel's memory: the tiles of the kernel that the text names first; attention's where it names none.
+ */
+static void find_kernel(const char *text, struct adv_oom_message *message)
+{
+    static const char *const words[] = {"splash", "flash", "attention"};
+    const bool of_vmem = strcmp(message->space, "vmem") == 0;
+    const char *gmm = strcasestr(text, "gmm");
+    if (!gmm || (!of_vmem && strcmp(message->space, "smem") != 0)) return;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *attention = strcasestr(text, words[i]);
+        if (attention && attention < gmm) return;
+    }
+    const char *const *keys = gmm_tables;
+    if (of_vmem && (strcasestr(text, "tgmm") || strcasestr(text, "drhs")))
+        keys = gmm_drhs_keys;
+    else if (of_vmem)
+        keys = strcasestr(text, "dlhs") || strcasestr(text, "transpose(jvp") ? gmm_dlhs_keys : gmm_keys;
+    memcpy(message->keys, keys, sizeof message->keys);
 }
 
 static bool is_oom(const char *text)
@@ -171,6 +233,17 @@ static bool is_oom(const char *text)
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (strcasestr(text, marks[i])) return true;
     return false;
+}
+
+/* What PyTorch, CUDA or XLA:GPU say. A log of a TPU may name CUDA as a backend that is not there. */
+static bool is_of_gpu(const char *text)
+{
+    static const char *const marks[] = {
+        "cuda out of memory", "cuda_error_out_of_memory", "cudaerror", "cumemalloc",
+        "cuda error",         "hip out of memory",        "gpu_bfc",   "(gpu "};
+    bool any = false;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) any |= strcasestr(text, marks[i]) != NULL;
+    return any && !strcasestr(text, "xla:tpu") && !strcasestr(text, "hbm") && !strcasestr(text, "vmem");
 }
 
 /* What the runtime says of a buffer, or of a program that it loads: "There are 15.48G free, 0B reserved, and
@@ -210,6 +283,9 @@ static void read_totals(const char *text, struct adv_oom_message *message)
 adv_code adv_oom_message_read(const char *text, struct adv_oom_message *message, adv_err *err)
 {
     memset(message, 0, sizeof *message);
+    if (is_of_gpu(text))
+        return adv_err_add(err, ADV_E_INVALID, "/message", "paste what XLA says on a TPU",
+                           "this is a GPU's out-of-memory message, not one of XLA:TPU");
     if (!is_oom(text))
         return adv_err_add(err, ADV_E_INVALID, "/message",
                            "paste it from \"RESOURCE_EXHAUSTED\" to the end of the list of allocations",
@@ -220,6 +296,7 @@ adv_code adv_oom_message_read(const char *text, struct adv_oom_message *message,
         memcpy(message->keys, spaces[i].keys, sizeof message->keys);
         message->remedy = spaces[i].remedy;
     }
+    find_kernel(text, message);
     read_totals(text, message);
     read_buffers(text, message);
     return ADV_OK;

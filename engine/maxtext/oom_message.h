@@ -1,9 +1,9 @@
 /* oom_message.h: what XLA says when memory does not suffice, read: how much of which memory, the largest
  * buffers, and for each which tensors it is likely to hold and which keys of MaxText make it smaller.
  *
- * Knows the compiler's "Ran out of memory in memory space hbm" (and host, vmem) with its list of allocations,
- * the scoped VMEM message, and the allocator's at run time. Which tensor a buffer is, is a guess by its
- * operator and shape. Pure; thread safe.
+ * Knows the compiler's "Ran out of memory in memory space hbm" (and host, vmem, smem) with its list of
+ * allocations, the scoped VMEM message, and the allocator's at run time. Which tensor a buffer is, is a guess
+ * by its operator and shape. Pure; thread safe.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct adv_oom_buffer {
 };
 
 struct adv_oom_message {
-    const char *space; /* "hbm", "host", "vmem" */
+    const char *space; /* "hbm", "host", "vmem", "smem" */
     bool at_run_time;  /* the allocator's word, not the compiler's: fragmentation and other programs count */
     double used_bytes, limit_bytes,
         exceeded_bytes; /* per device (of host memory: per host); NAN where not said */
@@ -33,5 +33,5 @@ struct adv_oom_message {
     const char *remedy;                   /* what helps in this memory at all, one sentence */
 };
 
-/* ADV_E_INVALID at /message: it is no such message. */
+/* ADV_E_INVALID at /message: it is no such message, or a GPU's. */
 ADV_MUST_CHECK adv_code adv_oom_message_read(const char *text, struct adv_oom_message *message, adv_err *err);

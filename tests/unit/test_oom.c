@@ -1,6 +1,10 @@
 /* An out-of-memory message with its request: every lever takes less of the memory that ran out. */
 #include "tests/unit/answer_fixture.h"
 
+#include <stdio.h>
+
+#include "engine/maxtext/oom_message.h"
+
 #define OF_HBM                                                                                               \
     "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 50.50G of 31.25G hbm. Exceeded hbm "    \
     "capacity by 19.25G."
@@ -177,6 +181,73 @@ static void levers_are_for_the_software_of_the_request(void **state)
     json_decref(request);
 }
 
+static const char *first_key_of(const char *text, const char *space)
+{
+    static struct adv_oom_message message;
+    adv_err err = adv_err_empty();
+    assert_int_equal(adv_oom_message_read(text, &message, &err), ADV_OK);
+    assert_string_equal(message.space, space);
+    return message.keys[0];
+}
+
+static void the_space_that_a_message_names_counts(void **state)
+{
+    (void)state;
+    (void)first_key_of("RESOURCE_EXHAUSTED: Ran out of memory :: used=17.1M limit=16.0M space=vmem", "vmem");
+    (void)first_key_of(
+        "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 40.00G of 31.25G hbm.\n"
+        "  1. Size: 16.00G\n     Operator: op_name=\"jit(step)/to_pinned_host/scoped vmem\"",
+        "hbm");
+    (void)first_key_of("RESOURCE_EXHAUSTED: Ran out of memory in memory space pinned_host.", "host");
+    (void)first_key_of("RESOURCE_EXHAUSTED: cannot allocate host memory, out of memory", "host");
+    assert_string_equal(
+        first_key_of("RESOURCE_EXHAUSTED: Ran out of memory in memory space smem. Used 1.25M of "
+                     "1.00M smem. Exceeded smem capacity by 256.0K.",
+                     "smem"),
+        "sa_block_q");
+}
+
+static void a_kernel_has_its_own_tiles(void **state)
+{
+    (void)state;
+#define STACK(kernel) "Ran out of memory in memory space vmem while allocating on stack for " kernel
+    assert_string_equal(first_key_of(STACK("%splash_mha.3 = bf16[8,128]"), "vmem"), "sa_block_q");
+    assert_string_equal(first_key_of(STACK("%gmm.3 = bf16[8,128]"), "vmem"), "wi_tile_fwd_batch_seq");
+    assert_string_equal(first_key_of(STACK("%tgmm.3 = bf16[8,128]"), "vmem"), "wi_tile_drhs_batch_seq");
+    assert_string_equal(first_key_of(STACK("%gmm.4, op_name=\"jit(s)/transpose(jvp(M))/gmm\""), "vmem"),
+                        "wi_tile_dlhs_batch_seq");
+    assert_string_equal(first_key_of("Ran out of memory in memory space smem, on stack for %gmm.3", "smem"),
+                        "wi_tile_fwd_batch_seq");
+#undef STACK
+    for (int i = 0; i < 6; i++) { /* all are keys of MaxText */
+        static const char *const kernels[] = {"space=vmem gmm", "space=vmem tgmm", "space=vmem gmm dlhs",
+                                              "space=smem gmm", "space=smem",      "space=vmem"};
+        char text[128];
+        struct adv_oom_message message;
+        adv_err err = adv_err_empty();
+        (void)snprintf(text, sizeof text, "Out of memory :: %s", kernels[i]);
+        assert_int_equal(adv_oom_message_read(text, &message, &err), ADV_OK);
+        for (int k = 0; k < ADV_LIMIT_OOM_KEYS && message.keys[k]; k++)
+            if (!adv_catalog_key(catalog, message.keys[k])) fail_msg("no key %s", message.keys[k]);
+    }
+}
+
+static void a_message_of_a_gpu_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 79.15 GiB total)",
+        "RESOURCE_EXHAUSTED: Failed call to cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory"};
+    struct adv_oom_message message;
+    for (int i = 0; i < 2; i++) {
+        adv_err err = adv_err_empty();
+        assert_int_equal(adv_oom_message_read(texts[i], &message, &err), ADV_E_INVALID);
+        assert_string_equal(err.findings[0].pointer, "/message");
+        assert_non_null(strstr(err.findings[0].detail, "XLA:TPU"));
+    }
+    (void)first_key_of("Unable to initialize backend 'cuda': not found\n" OF_HBM, "hbm");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +258,9 @@ int main(void)
         cmocka_unit_test(a_recipe_has_levers_too),
         cmocka_unit_test(keys_of_the_model_hold_in_every_lever),
         cmocka_unit_test(levers_are_for_the_software_of_the_request),
+        cmocka_unit_test(the_space_that_a_message_names_counts),
+        cmocka_unit_test(a_kernel_has_its_own_tiles),
+        cmocka_unit_test(a_message_of_a_gpu_is_refused),
     };
     return run_group_with_catalog(tests);
 }

@@ -16,21 +16,24 @@ struct chip_fit {
 static void fit_rows(const struct adv_calibration_row *rows, int count, bool of_memory,
                      struct adv_correction_row *pairs, struct adv_correction_fit *fit)
 {
-    int used = 0, run = 0;
+    int used = 0, run = 0, plan = 0;
     for (int i = 0; i < count; i++) {
         const struct adv_calibration_row *row = &rows[i];
         const double ratio = of_memory ? row->measured_hbm_bytes / row->published_hbm_bytes
                                        : row->measured_step_time_s / row->published_step_time_s;
-        run += i > 0 && strcmp(row->run_id, rows[i - 1].run_id) != 0;
-        if (isfinite(ratio) && ratio > 0.0) pairs[used++] = (struct adv_correction_row){log(ratio), run};
+        const bool of_other_run = i > 0 && strcmp(row->run_id, rows[i - 1].run_id) != 0;
+        run += of_other_run;
+        plan += of_other_run || (i > 0 && strcmp(row->rank, rows[i - 1].rank) != 0);
+        if (isfinite(ratio) && ratio > 0.0)
+            pairs[used++] = (struct adv_correction_row){log(ratio), run, plan};
     }
     adv_correction_fit(pairs, used, of_memory ? ADV_CORRECTION_HBM_TAU : ADV_CORRECTION_STEP_TAU, fit);
 }
 
 static void print_fit(struct adv_text *json, const char *name, const struct adv_correction_fit *fit)
 {
-    adv_text_format(json, ",\"%s\":{\"measurements_count\":%d,\"runs_count\":%d", name, fit->rows_count,
-                    fit->runs_count);
+    adv_text_format(json, ",\"%s\":{\"measurements_count\":%d,\"plans_count\":%d,\"runs_count\":%d", name,
+                    fit->rows_count, fit->plans_count, fit->runs_count);
     adv_json_text_number(json, "bias_frac", fit->bias_frac);
     adv_json_text_number(json, "spread_frac", fit->spread_frac);
     adv_json_text_number(json, "weight_frac", fit->weight_frac);

@@ -26,8 +26,8 @@ struct adv_calibration_documents {
     struct adv_text fit;     /* {"chips": [...], "left_out_count", "left_out": [...], "rows": [...]} */
 };
 
-/* Fits the rows, which are ordered by chip and run and have their predictions. `made` is to be freed, also on
- * an error. ADV_E_MEMORY. */
+/* Fits the rows, which are ordered by chip, run and plan and have their predictions. `made` is to be freed,
+ * also on an error. ADV_E_MEMORY. */
 ADV_MUST_CHECK adv_code adv_calibration_documents_make(const struct adv_calibration_row *rows, int count,
                                                        const struct adv_calibration_left_out *left_out,
                                                        struct adv_calibration_documents *made, adv_err *err);

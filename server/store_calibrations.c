@@ -32,7 +32,7 @@
  * plans (tests/compile/report.md): a factor of 5 on the time or 2 on the memory is not of a chip, but of a
  * measurement in another unit or of another plan. */
 #define REFUSAL                                                                                              \
-    "CASE WHEN c.factors::text = '{}' THEN 'it corrects nothing: fewer than three measurements of each "     \
+    "CASE WHEN c.factors::text = '{}' THEN 'it corrects nothing: fewer than three measured plans of each "   \
     "chip' WHEN " GONE " > 0 THEN format('%s of its measurements have been deleted since: fit again', " GONE \
     ") ELSE (SELECT format('it multiplies the %s of %s by %s, where %s to %s is plausible: %s %s were "      \
     "measured, %s predicted. If that is another unit or plan, DELETE /v1/runs/%s/measurements/%s and fit "   \

@@ -2,14 +2,38 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SD 0.01 /* two equal measurements do not make a third sure */
+#define LEAST_SD 0.01 /* two equal plans do not make a third sure */
 
 struct part {
     int count;
     double mean, variance, weight;
 };
+
+static int by_ratio(const void *a, const void *b)
+{
+    const double of_a = ((const struct adv_correction_row *)a)->log_ratio;
+    const double of_b = ((const struct adv_correction_row *)b)->log_ratio;
+    return (of_a > of_b) - (of_a < of_b);
+}
+
+/* Leaves one row of each plan, with the median of its ratios, in their order. Returns how many. */
+static int merge_plans(struct adv_correction_row *rows, int count)
+{
+    int plans = 0;
+    for (int first = 0, next; first < count; first = next) {
+        next = first + 1;
+        while (next < count && rows[next].plan == rows[first].plan) next++;
+        const int of_plan = next - first;
+        qsort(&rows[first], (size_t)of_plan, sizeof *rows, by_ratio);
+        rows[plans] = rows[first + (of_plan - 1) / 2];
+        rows[plans].log_ratio = 0.5 * (rows[plans].log_ratio + rows[first + of_plan / 2].log_ratio);
+        plans++;
+    }
+    return plans;
+}
 
 /* Of the rows whose run is not `without` (-1: of all). */
 static struct part look_at(const struct adv_correction_row *rows, int count, int without, double tau)
@@ -40,11 +64,12 @@ static double mean_error(const struct adv_correction_row *rows, int count, doubl
     return sum / count;
 }
 
-void adv_correction_fit(const struct adv_correction_row *rows, int count, double tau,
+void adv_correction_fit(struct adv_correction_row *rows, int count, double tau,
                         struct adv_correction_fit *fit)
 {
     memset(fit, 0, sizeof *fit);
     fit->rows_count = count;
+    fit->plans_count = count = merge_plans(rows, count);
     fit->bias_frac = fit->spread_frac = fit->error_before_frac = fit->error_after_frac = (double)NAN;
     fit->error_left_out_frac = (double)NAN;
     if (count == 0) return;

@@ -41,8 +41,10 @@ const near = (actual, expected, what) => assert.ok(Math.abs(actual / expected - 
 const baselines = {};
 async function calibrate(project, factor) {
   const early = await estimate({ project, label: 'main', store: true });
-  for (let day = 1; day < 6; day++)
-    await json(await daemon.post(`/v1/runs/${early.run_id}/measurements`, { step_time_s: early.step_time_s * factor * (1 + day / 1000), hbm_bytes_per_device: early.hbm_bytes_per_device * 1.05, source: 's', at: `2026-11-0${day}` }), 201);
+  for (let day = 1; day < 6; day++) {
+    const run = day === 1 ? early : await json(await daemon.post('/v1/estimate', plan({ project, store: true }, { gradient_accumulation_steps: day })));
+    await json(await daemon.post(`/v1/runs/${run.run_id}/measurements`, { step_time_s: run.step_time_s * factor * (1 + day / 1000), hbm_bytes_per_device: run.hbm_bytes_per_device * 1.05, source: 's', at: `2026-11-0${day}` }), 201);
+  }
   const { calibration_id: id } = await json(await daemon.post('/v1/calibrations', { project }), 201);
   await json(await daemon.fetch(`/v1/calibrations/${id}/activate`, { method: 'POST' }));
   const late = await estimate({ project, label: 'main', store: true });
@@ -76,7 +78,7 @@ test('a plan passes against itself and a dearer one fails, stored or not, whatev
     assert.match(verdict.notes.find(({ code }) => code === 'reevaluated').detail, new RegExp(calibration), 'what it is priced by is named');
   }
   for (const project of Object.keys(baselines)) {
-    const stored = sql(NAME, `SELECT DISTINCT label, response -> 'engine' ->> 'calibration' FROM runs WHERE project = '${project}' AND id <> '${baselines[project].early.run_id}'`);
+    const stored = sql(NAME, `SELECT DISTINCT label, response -> 'engine' ->> 'calibration' FROM runs WHERE project = '${project}' AND id NOT IN (SELECT run_id FROM measurements)`);
     assert.equal(stored, `main|${baselines[project].calibration}`, 'candidates are stored as their project prices them');
   }
 });
@@ -155,8 +157,9 @@ test('a calibration whose measurements were deleted is not put in force again', 
   const early = await estimate({ project: 'mended', store: true });
   const measured = [];
   for (let day = 1; day < 4; day++) {
-    const body = { step_time_s: early.step_time_s * (1.5 + day / 1000), source: 's', at: `2026-11-0${day}` };
-    measured.push((await json(await daemon.post(`/v1/runs/${early.run_id}/measurements`, body), 201)).measurement_id);
+    const run = day === 1 ? early : await json(await daemon.post('/v1/estimate', plan({ project: 'mended', store: true }, { gradient_accumulation_steps: day })));
+    const body = { step_time_s: run.step_time_s * (1.5 + day / 1000), source: 's', at: `2026-11-0${day}` };
+    measured.push((await json(await daemon.post(`/v1/runs/${run.run_id}/measurements`, body), 201)).measurement_id);
   }
   const { calibration_id: id } = await json(await daemon.post('/v1/calibrations', { project: 'mended' }), 201);
   assert.equal((await json(await daemon.fetch(`/v1/calibrations/${id}`))).refusal, null);

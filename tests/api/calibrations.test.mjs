@@ -29,7 +29,18 @@ async function measure(project, slower, larger = 1, steps = 1) {
 const fit = async (project) => json(await daemon.post('/v1/calibrations', { project }), 201);
 const change = (calibration, how) => daemon.fetch(`/v1/calibrations/${calibration.calibration_id}/${how}`, { method: 'POST' });
 
-test('below three measurements there is a bias to read and nothing to activate', async () => {
+test('one plan that was measured nine times is one plan, and corrects nothing of the chip', async () => {
+  const run = await json(await daemon.post('/v1/estimate', { ...request('repeated'), store: true }));
+  for (let day = 1; day < 10; day++)
+    await json(await daemon.post(`/v1/runs/${run.run_id}/measurements`, { step_time_s: run.step_time_s * 3, source: 's', at: `2026-11-0${day}` }), 201);
+  const made = await fit('repeated');
+  const { step_time: told } = made.chips[0];
+  assert.deepEqual([told.measurements_count, told.plans_count, told.runs_count, told.weight_frac, told.correction_frac], [9, 1, 1, 0, 0]);
+  near(told.bias_frac, 2, 'bias');
+  assert.match(made.refusal, /corrects nothing/);
+});
+
+test('below three measured plans there is a bias to read and nothing to activate', async () => {
   await problem(assert, await daemon.post('/v1/calibrations', { project: 'few' }), 422, 'invalid-request');
   await problem(assert, await daemon.post('/v1/calibrations', {}), 422, 'invalid-request');
   await measure('few', 1.1, 1, 1);

@@ -1,4 +1,4 @@
-/* Measurements may change: much when they agree, little when they are few or scattered, nothing below
+/* Measured plans may change: much when they agree, little when they are few or scattered, nothing below
  * three. */
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +13,8 @@ static struct adv_correction_fit fit(const double *ratios, const int *runs, int 
 {
     struct adv_correction_row rows[16];
     struct adv_correction_fit found;
-    for (int i = 0; i < count; i++) rows[i] = (struct adv_correction_row){log(ratios[i]), runs ? runs[i] : i};
+    for (int i = 0; i < count; i++)
+        rows[i] = (struct adv_correction_row){log(ratios[i]), runs ? runs[i] : i, i};
     adv_correction_fit(rows, count, 0.10, &found);
     return found;
 }
@@ -71,6 +72,38 @@ static void one_run_measured_often_is_no_cross_validation(void **state)
     near(two.error_left_out_frac, (3.0 * (1.0 - 1.0 / 1.2) + expm1(log(1.2) * 3.0 / (3.0 + 0.01))) / 4.0);
 }
 
+static struct adv_correction_fit fit_plans(const double *ratios, const int *plans, int count)
+{
+    struct adv_correction_row rows[16];
+    struct adv_correction_fit found;
+    for (int i = 0; i < count; i++) rows[i] = (struct adv_correction_row){log(ratios[i]), plans[i], plans[i]};
+    adv_correction_fit(rows, count, 0.10, &found);
+    return found;
+}
+
+static void one_plan_measured_often_counts_once(void **state)
+{
+    (void)state;
+    const double nine[] = {3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0};
+    const struct adv_correction_fit one = fit_plans(nine, (const int[9]){0}, 9);
+    assert_int_equal(one.rows_count, 9);
+    assert_int_equal(one.plans_count, 1);
+    near(one.bias_frac, 2.0);
+    near(one.weight_frac, 0.0);
+    near(one.correction_frac, 0.0);
+    /* The odd plan is one of four, however often it is repeated; its slow run is not its median. */
+    const double ratios[] = {1.1, 1.2, 1.3, 1.3, 9.0, 1.0};
+    const struct adv_correction_fit often = fit_plans(ratios, (const int[]){0, 1, 2, 2, 2, 3}, 6);
+    const struct adv_correction_fit once = fit((const double[]){1.1, 1.2, 1.3, 1.0}, NULL, 4);
+    assert_int_equal(often.plans_count, 4);
+    near(often.weight_frac, once.weight_frac);
+    near(often.correction_frac, once.correction_frac);
+    near(often.error_before_frac, once.error_before_frac);
+    near(often.error_left_out_frac, once.error_left_out_frac);
+    /* Of two the median is between them. */
+    near(fit_plans((const double[]){1.0, 1.44}, (const int[2]){0}, 2).bias_frac, 0.2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -78,6 +111,7 @@ int main(void)
         cmocka_unit_test(the_correction_is_the_formula_of_the_header),
         cmocka_unit_test(scattered_measurements_are_trusted_less),
         cmocka_unit_test(one_run_measured_often_is_no_cross_validation),
+        cmocka_unit_test(one_plan_measured_often_counts_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

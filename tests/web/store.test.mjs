@@ -235,10 +235,10 @@ test('a project is calibrated by its measurements, in force and reverted', async
   const id = await adviseAndStore(page, 'calibrated&project=web-cal', '1');
   const { response } = await (await fetch(`${process.env.ORIGIN}/v1/runs/${id}`)).json();
   for (const day of [1, 2, 3, 4])
-    await fetch(`${process.env.ORIGIN}/v1/runs/${id}/measurements`, {
+    await fetch(`${process.env.ORIGIN}/v1/runs/${id}/measurements?rank=${day}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ step_time_s: response.ranked[0].estimate.step_time_s * 1.1, source: 'test', at: `2026-11-0${day}T00:00:00Z` }),
+      body: JSON.stringify({ step_time_s: response.ranked[day - 1].estimate.step_time_s * 1.1, source: 'test', at: `2026-11-0${day}T00:00:00Z` }),
     });
   await page.goto(`${process.env.ORIGIN}/#/accuracy?project=web-cal`);
   await page.getByText('No project is calibrated.').waitFor();

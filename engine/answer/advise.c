@@ -300,6 +300,7 @@ static adv_code advise_on_many(struct adv_answer_job *job)
             "on %d of the machines only a part of the space was searched: the request's memory has no room "
             "for more",
             tour->in_part_count);
+    if (code == ADV_OK) adv_platforms_warn(tour, job->warnings);
     if (code == ADV_OK) code = advise_on_one(job, tour->best);
     if (code == ADV_OK) {
         (void)json_object_set_new(job->result, "platforms", adv_encode_platforms(&tour->answer));

@@ -153,6 +153,8 @@ static void plan_training(const struct search *search, struct adv_platform_row *
     };
     adv_training_plan(&of, &jobs->goodput, &row->training);
     platform->extra_time_frac = 1 / row->training.goodput_frac - 1;
+    platform->end = row->training.in_time ? ADV_END_IN_TIME : ADV_END_LATE;
+    if (!row->training.ends) platform->end = ADV_END_NEVER;
 }
 
 static adv_code search_one(struct search *search, const struct adv_platform_job *job, struct adv_arena *arena,
@@ -284,6 +286,28 @@ static void finish(struct search *search)
     for (int i = 0; i < tour->jobs.count; i++)
         if (!tour->jobs.items[i].document)
             fill_headline(search, &tour->jobs.items[i], &answer->headlines[answer->headlines_count++]);
+}
+
+void adv_platforms_warn(const struct adv_platform_tour *tour, adv_err *warnings)
+{
+    const struct adv_platforms_answer *answer = &tour->answer;
+    const struct adv_platform_row *soonest = answer->count > 0 ? answer->rows[0] : NULL;
+    if (!soonest || !soonest->has_best || soonest->platform.end == ADV_END_IN_TIME) return;
+    if (soonest->platform.end == ADV_END_NEVER) {
+        ADV_WARN(
+            warnings, "training-never-ends", "/goodput",
+            "fewer failures, shorter checkpoints and restarts, or fewer chips",
+            "the training ends on no machine that was asked for: failures undo the work before it is saved");
+        return;
+    }
+    for (int i = 1; i < answer->count; i++)
+        if (answer->rows[i]->has_best && answer->rows[i]->training.days < soonest->training.days)
+            soonest = answer->rows[i];
+    ADV_WARN(
+        warnings, "deadline-missed", "/workload/days_available", "more chips, fewer tokens or more days",
+        "no machine that was asked for trains %.4g tokens in %.4g days: the soonest, %d x %s %s, takes %.4g",
+        soonest->training.tokens, tour->jobs.days_available, soonest->cluster.slices,
+        soonest->cluster.chip.name, soonest->cluster.topology, soonest->training.days);
 }
 
 adv_code adv_platforms_search(const struct adv_catalog *catalog, const json_t *root,

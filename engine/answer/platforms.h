@@ -19,6 +19,9 @@ ADV_MUST_CHECK adv_code adv_platforms_search(const struct adv_catalog *catalog, 
                                              const struct adv_budget *budget, struct adv_arena *arena,
                                              struct adv_platform_tour *tour, adv_err *err);
 
+/* Warns where no machine with a plan ends the training in time. */
+void adv_platforms_warn(const struct adv_platform_tour *tour, adv_err *warnings);
+
 /* Whether a decoded request for `machines` asks for no more than the budget (may be NULL) allows.
  * ADV_E_RANGE. */
 ADV_MUST_CHECK adv_code adv_budget_check(const struct adv_budget *budget, int machines,

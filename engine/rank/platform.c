@@ -44,6 +44,8 @@ static double metric(enum adv_objective objective, const struct adv_platform *pl
 
 static bool better(enum adv_objective objective, const struct adv_platform *a, const struct adv_platform *b)
 {
+    const bool both_plan = !isnan(a->step_time_s) && !isnan(b->step_time_s);
+    if (both_plan && a->end != b->end) return a->end < b->end;
     double of_a = metric(objective, a), of_b = metric(objective, b);
     if (of_a < of_b || of_b < of_a) return of_a < of_b;
     bool has_a = !isnan(a->step_time_s), has_b = !isnan(b->step_time_s);
@@ -68,15 +70,17 @@ void adv_platform_rank(enum adv_objective objective, struct adv_platform *platfo
     }
     double limit = -1;
     for (int i = 0, group = -1; i < count; i++) {
-        double value = metric(objective, &platforms[order[i]]);
-        if (group < 0 || value > limit) {
+        const struct adv_platform *platform = &platforms[order[i]];
+        double value = metric(objective, platform);
+        const bool of_other_end = i > 0 && platform->end != platforms[order[i - 1]].end;
+        if (group < 0 || value > limit || of_other_end) {
             group++;
             limit = value * (1 + ADV_RANK_TIE_FRAC);
         }
         platforms[order[i]].tie_group = group;
     }
     for (int i = 0; i < count; i++) {
-        platforms[i].on_front = !isnan(usd_per_token(&platforms[i]));
+        platforms[i].on_front = !isnan(usd_per_token(&platforms[i])) && platforms[i].end != ADV_END_NEVER;
         for (int j = 0; j < count; j++)
             if (dominates(&platforms[j], &platforms[i])) platforms[i].on_front = false;
     }

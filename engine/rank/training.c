@@ -115,7 +115,8 @@ static void fill_bill(const struct adv_training_of *of, const struct trial *like
     training->usd = training->days * usd_per_day;
     training->usd_low = training->days_low * usd_per_day;
     training->usd_high = training->days_high * usd_per_day;
-    training->in_time = isnan(of->days_available) || training->days <= of->days_available * (1 + 1e-9);
+    training->in_time =
+        training->ends && (isnan(of->days_available) || training->days <= of->days_available * (1 + 1e-9));
     training->failures = 0;
     training->checkpoints = 0;
     training->tokens_lost = 0;

@@ -48,7 +48,7 @@ struct adv_training {
     double failures, tokens_lost;     /* expected over the training; tokens trained twice */
     double checkpoint_interval_s;     /* whole steps; NAN: without failures there is none to take */
     double checkpoint_interval_steps, checkpoints;
-    bool in_time; /* within days_available; true without that limit */
+    bool in_time; /* it ends, within days_available where that is given */
     struct adv_goodput_source sources[ADV_GOODPUT_SOURCES];
 };
 

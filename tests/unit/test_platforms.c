@@ -274,10 +274,10 @@ static void ranking_puts_machines_without_a_plan_or_price_last(void **state)
 {
     (void)state;
     struct adv_platform platforms[] = {
-        {8, (double)NAN, (double)NAN, (double)NAN, (double)NAN, 1, 1, false, 0, 0},
-        {8, 2, 100, 3.2, 5, (double)NAN, 1, false, 0, 0},
-        {8, 3, 100, 3.1, 4, 1, 1, false, 0, 0},
-        {4, 3, 100, 3.3, 4, 2, 1, false, 0, 0},
+        {8, (double)NAN, (double)NAN, (double)NAN, (double)NAN, 1, 1, false, 0, 0, ADV_END_IN_TIME},
+        {8, 2, 100, 3.2, 5, (double)NAN, 1, false, 0, 0, ADV_END_IN_TIME},
+        {8, 3, 100, 3.1, 4, 1, 1, false, 0, 0, ADV_END_IN_TIME},
+        {4, 3, 100, 3.3, 4, 2, 1, false, 0, 0, ADV_END_IN_TIME},
     };
     int order[4];
     adv_platform_rank(ADV_OBJECTIVE_STEP_TIME, platforms, 4, order);
@@ -293,6 +293,85 @@ static void ranking_puts_machines_without_a_plan_or_price_last(void **state)
     const int by_high[] = {2, 1, 3, 0};
     adv_platform_rank(ADV_OBJECTIVE_STEP_TIME_HIGH, platforms, 4, order);
     assert_memory_equal(order, by_high, sizeof order);
+    platforms[1].end = ADV_END_NEVER;
+    platforms[2].end = ADV_END_LATE;
+    const int by_end[] = {3, 2, 1, 0}; /* whatever the objective */
+    adv_platform_rank(ADV_OBJECTIVE_HBM, platforms, 4, order);
+    assert_memory_equal(order, by_end, sizeof order);
+    assert_int_equal(platforms[2].tie_group, 1); /* as little memory as the first, but late */
+    adv_platform_rank(ADV_OBJECTIVE_STEP_TIME, platforms, 4, order);
+    assert_memory_equal(order, by_end, sizeof order);
+    assert_false(platforms[1].on_front);
+}
+
+static bool warns(const json_t *root, const char *code)
+{
+    size_t i;
+    json_t *warning;
+    bool found = false;
+    json_array_foreach(at(root, "warnings"), i, warning) found =
+        found || strcmp(text(warning, "code"), code) == 0;
+    return found;
+}
+
+/* Two v6e slices, the smaller of which is cheaper per token and slower. */
+static json_t *asked_by(const char *days_and_rest)
+{
+    char request[1024];
+    (void)snprintf(request, sizeof request,
+                   "\"clusters\":[{\"chip\":\"v6e\",\"topology\":\"4x4\",\"price_usd_per_chip_hour\":1},"
+                   "{\"chip\":\"v6e\",\"topology\":\"8x8\",\"price_usd_per_chip_hour\":5}],"
+                   "\"search\":{\"objective\":\"usd_per_token\"},\"workload\":{\"seq_len\":8192,"
+                   "\"global_batch_sequences\":64,\"total_tokens\":1e11,%s",
+                   days_and_rest);
+    return asked(request);
+}
+
+static void machines_in_time_come_before_cheaper_late_ones(void **state)
+{
+    (void)state;
+    json_t *root = asked_by("\"days_available\":1000}");
+    assert_string_equal(text(root, "platforms.0.cluster.topology"), "4x4");
+    assert_false(warns(root, "deadline-missed"));
+    const double small = number(root, "platforms.0.training.days");
+    const double large = number(root, "platforms.1.training.days");
+    json_decref(root);
+    char days[64];
+    (void)snprintf(days, sizeof days, "\"days_available\":%.3f}", (small + large) / 2);
+    root = asked_by(days);
+    assert_string_equal(text(root, "platforms.0.cluster.topology"), "8x8");
+    assert_string_equal(text(root, "cluster.topology"), "8x8");
+    assert_true(json_is_true(at(root, "platforms.0.training.in_time")));
+    assert_true(json_is_false(at(root, "platforms.1.training.in_time")));
+    assert_false(warns(root, "deadline-missed"));
+    json_decref(root);
+    (void)snprintf(days, sizeof days, "\"days_available\":%.3f}", large / 2);
+    root = asked_by(days);
+    assert_string_equal(text(root, "platforms.0.cluster.topology"), "4x4");
+    assert_true(warns(root, "deadline-missed"));
+    json_decref(root);
+}
+
+#define FRAIL "\"goodput\":{\"failures_per_chip_day\":10,\"restart_s\":86400,\"checkpoint_s\":86400}"
+
+static void a_training_that_never_ends_is_not_in_time(void **state)
+{
+    (void)state;
+    static const char *const limits[] = {"\"days_available\":1000}," FRAIL,
+                                         "\"quantization\":\"none\"}," FRAIL};
+    for (size_t i = 0; i < 2; i++) { /* with and without a deadline; the smaller one ends, some day */
+        json_t *root = asked_by(limits[i]);
+        assert_string_equal(text(root, "platforms.0.cluster.topology"), "4x4");
+        assert_true(json_is_true(at(root, "platforms.0.training.ends")));
+        assert_true(json_is_false(at(root, "platforms.1.training.ends")));
+        assert_true(json_is_false(at(root, "platforms.1.training.in_time")));
+        assert_int_equal(warns(root, "deadline-missed"), i == 0);
+        json_decref(root);
+    }
+    json_t *root = asked("\"cluster\":{\"chip\":\"v6e\",\"topology\":\"8x8\"},\"workload\":{\"seq_len\":8192,"
+                         "\"global_batch_sequences\":64,\"total_tokens\":1e11}," FRAIL);
+    assert_true(warns(root, "training-never-ends"));
+    json_decref(root);
 }
 
 int main(void)
@@ -308,6 +387,8 @@ int main(void)
         cmocka_unit_test(a_machine_without_a_plan_says_why_and_the_others_stay),
         cmocka_unit_test(impossible_machines_are_refused_with_what_works),
         cmocka_unit_test(ranking_puts_machines_without_a_plan_or_price_last),
+        cmocka_unit_test(machines_in_time_come_before_cheaper_late_ones),
+        cmocka_unit_test(a_training_that_never_ends_is_not_in_time),
     };
     return run_group_with_catalog(tests);
 }

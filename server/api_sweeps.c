@@ -29,25 +29,24 @@ static bool is_read(void *closure)
 }
 
 /* Whether the engine takes the first requests: a mistake that is in all of them is told at once. */
-static void check_items(struct adv_exchange *exchange, const struct adv_sweep_request *request, bool is_grid,
-                        adv_err *err)
+static void check_items(struct adv_exchange *exchange, const struct adv_sweep_request *request, adv_err *err)
 {
     int asked = 0;
     const struct adv_budget reading = {
         .over = is_read, .closure = &asked, .plans_max = (int)adv_app_live(exchange->app)->plans_count};
-    const int count = is_grid                                ? 1
+    const int count = request->is_grid                       ? 1
                       : request->items_count < CHECKED_COUNT ? request->items_count
                                                              : CHECKED_COUNT;
     for (int i = 0; i < count && !adv_budget_over(&exchange->budget); i++) {
         struct adv_answer answer;
         adv_err found = adv_err_empty();
-        char at[ADV_LIMIT_POINTER];
         asked = 0;
         adv_code code = adv_answer_within(exchange->app->catalog, request->kind, request->items[i],
                                           strlen(request->items[i]), &reading, &answer, &found);
         if (!code) adv_answer_free(&answer);
-        (void)snprintf(at, sizeof at, "/requests/%d", i);
-        if (code && code != ADV_E_TIMEOUT) adv_err_merge(err, &found, is_grid ? "/grid/base" : at);
+        if (!code || code == ADV_E_TIMEOUT) continue;
+        adv_sweep_request_point(request, i, &found);
+        adv_err_merge(err, &found, "");
     }
 }
 
@@ -111,7 +110,7 @@ adv_code adv_api_sweep_post(struct adv_exchange *exchange, adv_err *err)
     adv_code code = adv_api_read_key(exchange, &idempotency, err);
     if (!code) code = adv_sweep_request_read(body, exchange->body_bytes, &request, err);
     if (code) return code;
-    check_items(exchange, &request, strstr(body, "\"grid\"") && !strstr(body, "\"requests\""), err);
+    check_items(exchange, &request, err);
     code = err->code ? err->code : create(exchange, &request, &idempotency, err);
     adv_sweep_request_free(&request);
     return code;
@@ -146,7 +145,7 @@ adv_code adv_api_answer_async(struct adv_exchange *exchange, adv_err *err)
     char *body = exchange->body;
     request.items = &body;
     if (!body) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the body is empty");
-    check_items(exchange, &request, false, err);
+    check_items(exchange, &request, err);
     for (int i = 0; i < err->count; i++) { /* the request itself is the document */
         char *pointer = err->findings[i].pointer;
         memmove(pointer, pointer + strlen("/requests/0"), strlen(pointer) - strlen("/requests/0") + 1);

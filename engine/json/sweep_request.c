@@ -7,8 +7,6 @@
 #include "engine/base/text.h"
 #include "engine/json/json_read.h"
 
-#define LONGEST_AXES 16
-
 static const char *const kinds[] = {[ADV_REQUEST_ESTIMATE] = "estimate",
                                     [ADV_REQUEST_ADVISE] = "advise",
                                     [ADV_REQUEST_SIMULATE] = "simulate",
@@ -82,6 +80,19 @@ static const char *take_name(const char *pointer, char *name)
     return pointer;
 }
 
+/* What is left of `pointer` when `outer` is taken off; NULL: it does not begin with it. */
+static const char *take_off(const char *pointer, const char *outer)
+{
+    char name[ADV_LIMIT_POINTER], outer_name[ADV_LIMIT_POINTER];
+    while (*outer) {
+        if (!*pointer) return NULL;
+        pointer = take_name(pointer, name);
+        outer = take_name(outer, outer_name);
+        if (strcmp(name, outer_name) != 0) return NULL;
+    }
+    return pointer;
+}
+
 /* Puts a value into a request; objects on the way are made. false: something on the way is no object. */
 static bool put(json_t *object, const char *pointer, json_t *value)
 {
@@ -99,10 +110,19 @@ static bool put(json_t *object, const char *pointer, json_t *value)
 
 struct axes {
     int count;
-    const char *pointers[LONGEST_AXES];
-    json_t *values[LONGEST_AXES];
+    const char *pointers[ADV_LIMIT_SWEEP_AXES];
+    json_t *values[ADV_LIMIT_SWEEP_AXES];
     size_t combinations;
 };
+
+/* The axis that holds, or is held by, one that is there already; NULL: none. */
+static const char *overlapped(const struct axes *axes, const char *pointer)
+{
+    for (int i = 0; i < axes->count; i++)
+        if (take_off(pointer, axes->pointers[i]) || take_off(axes->pointers[i], pointer))
+            return axes->pointers[i];
+    return NULL;
+}
 
 static void read_axes(json_t *object, const json_t *base, struct axes *axes, adv_err *err)
 {
@@ -110,14 +130,19 @@ static void read_axes(json_t *object, const json_t *base, struct axes *axes, adv
     for (struct adv_json_walk values = {.in = object}; adv_json_next_member(&values);) {
         const char *pointer = ADV_AT("/grid/axes", values.key);
         ADV_JSON_OWN json_t *probe = json_deep_copy(base);
+        const char *other = NULL;
         if (values.key[0] != '/' || strlen(values.key) >= ADV_LIMIT_POINTER)
             ADV_REFUSE(err, pointer, "\"/config/remat_policy\": [\"full\", \"minimal\"]",
                        "an axis is named by the JSON pointer of a member of the request");
         else if (!json_is_array(values.value) || json_array_size(values.value) == 0)
             ADV_REFUSE(err, pointer, NULL, "an axis has an array of values");
-        else if (axes->count == LONGEST_AXES)
+        else if (axes->count == ADV_LIMIT_SWEEP_AXES)
             (void)adv_err_add(err, ADV_E_RANGE, "/grid/axes", NULL, "a grid has at most %d axes",
-                              LONGEST_AXES);
+                              ADV_LIMIT_SWEEP_AXES);
+        else if ((other = overlapped(axes, values.key)))
+            ADV_REFUSE(err, pointer, "one axis for both: its values can be objects",
+                       "the axes %.100s and %.100s set the same member, so that one of them would be lost",
+                       other, values.key);
         else if (!probe || !put(probe, values.key, json_array_get(values.value, 0)))
             ADV_REFUSE(err, pointer, NULL, "the base has no object to put this into");
         else {
@@ -136,6 +161,10 @@ static adv_code read_grid(const json_t *grid, struct list *list, adv_err *err)
     const json_t *base = adv_json_object(grid, "/grid", "base", ADV_JSON_REQUIRED, err);
     json_t *object = adv_json_object(grid, "/grid", "axes", ADV_JSON_REQUIRED, err);
     if (base && object) read_axes(object, base, &axes, err);
+    list->request->is_grid = true;
+    list->request->axes_count = axes.count;
+    for (int i = 0; i < axes.count; i++)
+        (void)snprintf(list->request->axes[i], ADV_LIMIT_POINTER, "%s", axes.pointers[i]);
     if (err->code || reserve(list, axes.combinations, "/grid/axes", err)) return err->code;
     for (size_t i = 0; i < axes.combinations && !err->code; i++) {
         ADV_JSON_OWN json_t *item = json_deep_copy(base);
@@ -196,6 +225,33 @@ adv_code adv_sweep_request_read(const char *json, size_t json_bytes, struct adv_
     request->list = list.text.data;
     if (err->code) adv_sweep_request_free(request);
     return err->code;
+}
+
+/* The first value of an axis, or the base. */
+static void point_into_grid(const struct adv_sweep_request *request, char pointer[ADV_LIMIT_POINTER])
+{
+    char found[ADV_LIMIT_POINTER], joined[3 * ADV_LIMIT_POINTER];
+    (void)snprintf(found, sizeof found, "%s", pointer);
+    (void)snprintf(joined, sizeof joined, "/grid/base%s", found);
+    for (int i = 0; i < request->axes_count; i++) {
+        const char *rest = take_off(found, request->axes[i]);
+        if (rest)
+            (void)snprintf(joined, sizeof joined, "%s/0%s", ADV_AT("/grid/axes", request->axes[i]), rest);
+    }
+    (void)snprintf(pointer, ADV_LIMIT_POINTER, "%.*s", ADV_LIMIT_POINTER - 1, joined);
+}
+
+void adv_sweep_request_point(const struct adv_sweep_request *request, int item, adv_err *err)
+{
+    for (int i = 0; i < err->count; i++) {
+        char *pointer = err->findings[i].pointer, found[ADV_LIMIT_POINTER];
+        (void)snprintf(found, sizeof found, "%s", pointer);
+        if (request->is_grid)
+            point_into_grid(request, pointer);
+        else
+            (void)snprintf(pointer, sizeof err->findings[i].pointer, "/requests/%d%.*s", item,
+                           ADV_LIMIT_POINTER - 32, found);
+    }
 }
 
 void adv_sweep_request_free(struct adv_sweep_request *request)

@@ -57,6 +57,8 @@ test('mistakes are told at once, all of them', async () => {
     [{ kind: 'estimate', grid: { base, axes: { config: [1], '/model/deeper': [1], '/config/x': [] } } }, ['/grid/axes/config', '/grid/axes/~1model~1deeper', '/grid/axes/~1config~1x']],
     [{ kind: 'estimate', grid: { base, axes: { '/config/a': batches(101), '/config/b': batches(101) } } }, ['/grid/axes'], 'out-of-range'],
     [{ kind: 'estimate', requests: [base], grid: { base, axes: {} } }, ['']],
+    [{ kind: 'estimate', grid: { base, axes: { '/config/remat_policy': ['fulll'], '/config/per_device_batch_size': [1] } } }, ['/grid/axes/~1config~1remat_policy/0']],
+    [{ kind: 'estimate', grid: { base: { ...base, model: 'x' }, axes: { '/config': [{ ...base.config, remat_policy: 'fulll' }] } } }, ['/grid/axes/~1config/0/remat_policy', '/grid/base/model']],
   ]) {
     const document = await problem(assert, await daemon.post('/v1/sweeps', body), 422, slug).catch(async (error) => {
       throw new Error(`${JSON.stringify(body).slice(0, 200)}: ${error.message}`);
@@ -68,6 +70,17 @@ test('mistakes are told at once, all of them', async () => {
   await problem(assert, await daemon.fetch('/v1/sweeps/00000000-0000-7000-8000-000000000000/events'), 404, 'not-found');
   const state = await problem(assert, await daemon.fetch('/v1/sweeps?state=queued'), 400, 'bad-request');
   assert.equal(state.errors[0].hint, 'running, done or cancelled', 'what a sweep may be, which is less than an item');
+});
+
+test('axes that lie in each other are refused, with both of them', async () => {
+  for (const [first, second] of [['/config', '/config/per_device_batch_size'], ['/config/per_device_batch_size', '/config']]) {
+    const values = (axis) => (axis === '/config' ? [base.config, { ...base.config, remat_policy: 'minimal' }] : [1, 2]);
+    const grid_ = { base, axes: { '/model': [base.model], [first]: values(first), [second]: values(second) } };
+    const { errors } = await problem(assert, await daemon.post('/v1/sweeps', { kind: 'estimate', grid: grid_ }), 422, 'invalid-request');
+    assert.deepEqual(errors.map((error) => error.pointer), [`/grid/axes/${second.replaceAll('/', '~1')}`]);
+    assert.ok(errors[0].detail.includes(`${first} and ${second}`), errors[0].detail);
+  }
+  await create({ kind: 'estimate', grid: { base, axes: { '/config/a': [1], '/config/ab': [1] } } }); // beside each other
 });
 
 test('what an item has otherwise is said in JSON pointers, whatever its keys are', async () => {

@@ -50,6 +50,8 @@ adv_code adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct
 /* The same with any object. */
 adv_code adv_api_reply_printed(struct adv_exchange *exchange, int status, adv_code code,
                                struct adv_text *json);
+/* And with one that names its engine itself: that of the numbers in it. */
+adv_code adv_api_reply_named(struct adv_exchange *exchange, int status, adv_code code, struct adv_text *json);
 /* Logs what went wrong beside an answer that stands. */
 void adv_api_warn(const struct adv_exchange *exchange, const char *message, const adv_err *err);
 /* 204 where `code` is ADV_OK; returns it. */

@@ -38,7 +38,7 @@ static void print_side(struct adv_text *json, const char *name, const char *run_
     adv_text_append(json, "}");
 }
 
-/* {"run_id", "reevaluates", "before", "after", …, "compare"}. */
+/* {"run_id", "reevaluates", "before", "after", …, "compare", "engine"}: the engine is that of `response`. */
 static adv_code print_both(const struct adv_stored_run *old, const char *run_id, const char *response,
                            struct adv_text *json, adv_err *err)
 {
@@ -60,6 +60,7 @@ static adv_code print_both(const struct adv_stored_run *old, const char *run_id,
     code = adv_compare_json(ids, responses, 2, &compare, &ignored);
     adv_json_text_raw(json, "compare", code ? NULL : compare.json);
     if (!code) adv_answer_free(&compare);
+    adv_gate_print_engine(&after, json);
     adv_text_append(json, "}");
     return ADV_OK;
 }
@@ -81,7 +82,7 @@ static adv_code replay(struct adv_exchange *exchange, const struct adv_idempoten
         adv_store_run_free(&old);
         adv_reply_header(exchange, "Location", "/v1/runs/%s", id);
         adv_reply_header(exchange, "Idempotency-Replayed", "true");
-        code = adv_api_reply_printed(exchange, 201, code, &json);
+        code = adv_api_reply_named(exchange, 201, code, &json);
     }
     free(response);
     return code;
@@ -111,7 +112,7 @@ static adv_code keep_and_reply(struct adv_exchange *exchange, adv_err *err)
         return code || exchange->reply.status ? code : adv_store_refuse_pending_key(err);
     }
     if (!code) adv_reply_header(exchange, "Location", "/v1/runs/%s", kept.run_id);
-    return adv_api_reply_printed(exchange, 201, code, &json);
+    return adv_api_reply_named(exchange, 201, code, &json);
 }
 
 /* On a worker of the engine. */

@@ -86,6 +86,13 @@ adv_code adv_api_reply_printed(struct adv_exchange *exchange, int status, adv_co
     return code;
 }
 
+adv_code adv_api_reply_named(struct adv_exchange *exchange, int status, adv_code code, struct adv_text *json)
+{
+    if (json->overflow || code) adv_text_free(json);
+    if (!code) adv_reply_json(exchange, status, json->data, json->length_bytes);
+    return code;
+}
+
 adv_code adv_api_reply_page(struct adv_exchange *exchange, adv_code code, struct adv_text *page, adv_err *err)
 {
     if (code == ADV_E_BAD_REQUEST) { /* every other value was looked at: a day that is not in the calendar */

@@ -52,12 +52,16 @@ static void check_items(struct adv_exchange *exchange, const struct adv_sweep_re
 
 /* Answers with the sweep as it stands. */
 static adv_code reply_state(struct adv_exchange *exchange, int status, const char *id,
-                            const struct adv_sweep_page *page, adv_err *err)
+                            const struct adv_sweep_page *shown, adv_err *err)
 {
-    struct adv_text json = adv_text_empty(SWEEP_LIMIT_BYTES);
-    const adv_code code = adv_sweep_print(exchange->db, id, page, &json, err);
+    struct adv_text json = adv_text_empty(SWEEP_LIMIT_BYTES), engine = adv_text_empty(ADV_LIMIT_ENGINE_BYTES);
+    struct adv_sweep_page page = *shown;
+    adv_api_print_engine(exchange->app, &engine);
+    page.engine = engine.data;
+    const adv_code code = adv_sweep_print(exchange->db, id, &page, &json, err);
+    adv_text_free(&engine);
     if (!code && status == 200) adv_api_link_next(exchange, &json);
-    return adv_api_reply_printed(exchange, status, code, &json);
+    return adv_api_reply_named(exchange, status, code, &json);
 }
 
 adv_code adv_api_replay_sweep(struct adv_exchange *exchange, const struct adv_idempotency *idempotency,
@@ -195,10 +199,12 @@ adv_code adv_api_sweep_get(struct adv_exchange *exchange, adv_err *err)
 
 adv_code adv_api_sweep_item_get(struct adv_exchange *exchange, adv_err *err)
 {
-    struct adv_text json = adv_text_empty(ITEM_LIMIT_BYTES);
-    const adv_code code =
-        adv_sweep_item_print(exchange->db, exchange->parameters[0], exchange->parameters[1], &json, err);
-    return adv_api_reply_printed(exchange, 200, code, &json);
+    struct adv_text json = adv_text_empty(ITEM_LIMIT_BYTES), engine = adv_text_empty(ADV_LIMIT_ENGINE_BYTES);
+    adv_api_print_engine(exchange->app, &engine);
+    const adv_code code = adv_sweep_item_print(exchange->db, exchange->parameters[0], exchange->parameters[1],
+                                               engine.data, &json, err);
+    adv_text_free(&engine);
+    return adv_api_reply_named(exchange, 200, code, &json);
 }
 
 adv_code adv_api_sweeps_list(struct adv_exchange *exchange, adv_err *err)

@@ -25,7 +25,8 @@
     ", 'step_time_s', t.step_time_s, 'tokens_per_s_per_chip', t.tokens_per_s_per_chip, "                     \
     "'hbm_bytes_per_device', t.hbm_bytes_per_device, 'fits', t.fits, 'fit_verdict', coalesce(t.response "    \
     "->> 'fit_verdict', t.response #>> '{ranked,0,estimate,fit_verdict}'), 'run_id', CASE WHEN t.response "  \
-    "->> 'stored' = 'true' THEN t.run_id END, 'run_deleted', g.gone"
+    "->> 'stored' = 'true' THEN t.run_id END, 'run_deleted', g.gone, 'calibration', t.response #>> "         \
+    "'{engine,calibration}'"
 
 /* Members of `json` of item i that item z has otherwise: (pointer, value). What is no object has none. */
 #define AS_POINTER "replace(replace(k.key, '~', '~0'), '/', '~1')"
@@ -99,23 +100,28 @@ adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_swe
         ", 'problem', i.problem, 'changes', " ITEM_CHANGES ") ORDER BY i.place) FROM shown i " ANSWER
         "WHERE i.place <= $4::int), '[]'::json), "
         "'next_cursor', (SELECT i.item::text FROM shown i WHERE i.place = $4::int AND (SELECT count(*) FROM "
-        "shown) > $4::int)) FROM sweeps s " RUNNING "WHERE s.id = $1::uuid";
-    return adv_db_print_of(db, &sweep, sql,
-                           ADV_VALUES(id, page->state, page->cursor, ADV_INTEGER(page->limit_count)), json,
-                           err);
+        "shown) > $4::int), 'engine', coalesce((SELECT mode() WITHIN GROUP (ORDER BY (t.response -> "
+        "'engine')::text) FROM shown i " ANSWER "WHERE i.place <= $4::int), (SELECT (i.response -> "
+        "'engine')::text FROM sweep_items i WHERE i.sweep_id = s.id AND i.state = 'done' LIMIT 1), $5)::json) "
+        "FROM sweeps s " RUNNING "WHERE s.id = $1::uuid";
+    return adv_db_print_of(
+        db, &sweep, sql,
+        ADV_VALUES(id, page->state, page->cursor, ADV_INTEGER(page->limit_count), page->engine), json, err);
 }
 
-adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *item, struct adv_text *json,
-                              adv_err *err)
+adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *item, const char *engine,
+                              struct adv_text *json, adv_err *err)
 {
-    static const char sql[] = "SELECT json_build_object('sweep_id', i.sweep_id, " ITEM_MEMBERS
-                              ", 'request', i.request, 'response', t.response, 'problem', i.problem) FROM "
-                              "sweep_items i " ANSWER "WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
+    static const char sql[] =
+        "SELECT json_build_object('sweep_id', i.sweep_id, " ITEM_MEMBERS
+        ", 'request', i.request, 'response', t.response, 'problem', i.problem, "
+        "'engine', coalesce(t.response -> 'engine', $3::json)) FROM sweep_items i " ANSWER
+        "WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
     int number = 0;
     if (!adv_uuid_valid(id)) return adv_db_not_found(&sweep, id, err);
     adv_code code = !adv_text_whole(item, 1000000, &number)
                         ? ADV_E_NOT_FOUND
-                        : adv_db_print(db, sql, ADV_VALUES(id, item), json, err);
+                        : adv_db_print(db, sql, ADV_VALUES(id, item, engine), json, err);
     if (code == ADV_E_NOT_FOUND && err->count == 0)
         return adv_err_add(err, ADV_E_NOT_FOUND, "", "items are counted from 0",
                            "the sweep has no item '%.64s'", item);

@@ -33,14 +33,17 @@ ADV_MUST_CHECK adv_code adv_sweep_create(struct adv_db *db, const struct adv_swe
 struct adv_sweep_page {
     const char *state, *cursor; /* NULL: any, from the first */
     int limit_count;
+    const char *engine; /* JSON: told where no item has an answer yet */
 };
 
-/* Appends {sweep_id, kind, state, …counts, items[], next_cursor}; items without request and answer. */
+/* Appends {sweep_id, kind, state, …counts, items[], next_cursor, engine}; items without request and answer.
+ * The engine is that of the answers shown, or of most of them. */
 ADV_MUST_CHECK adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_sweep_page *page,
                                         struct adv_text *json, adv_err *err);
-/* Appends one item, with request and answer. ADV_E_NOT_FOUND also when there is no such item. */
+/* Appends one item, with request, answer and the engine of the answer, `engine` (JSON) where there is none.
+ * ADV_E_NOT_FOUND also when there is no such item. */
 ADV_MUST_CHECK adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *item,
-                                             struct adv_text *json, adv_err *err);
+                                             const char *engine, struct adv_text *json, adv_err *err);
 
 struct adv_sweeps_filter {
     const char *project, *state, *after;

@@ -105,6 +105,27 @@ test('a calibration is seen by its own project: a token of another can neither a
   near(sweep.items[1].step_time_s, plain.step_time_s, 'the other item');
 });
 
+test('a sweep and its items name the calibration that their numbers are by', async () => {
+  const get = async (path) => json(await daemon.fetch(path));
+  const published = (await estimate()).engine.calibration;
+  const asked = [plan({ project: 'slow' }), plan(), plan({ project: 'slow' }, { remat_policy: 'minimal' })];
+  const made = await json(await daemon.post('/v1/sweeps', { kind: 'estimate', requests: asked }), 202);
+  assert.ok(made.engine.version, 'before there is an answer, the engine that will give it');
+  const sweep = await until('the sweep ends', async () => {
+    const now = await get(`/v1/sweeps/${made.sweep_id}`);
+    return now.state === 'done' && now;
+  });
+  const { calibration } = baselines.slow;
+  const names = [calibration, published, calibration];
+  assert.deepEqual(sweep.items.map((item) => item.calibration), names);
+  assert.equal(sweep.engine.calibration, calibration, 'that of most of them');
+  assert.ok([calibration, published].includes((await get(`/v1/sweeps/${made.sweep_id}?state=failed`)).engine.calibration));
+  for (const [i, name] of names.entries()) {
+    const item = await get(`/v1/sweeps/${made.sweep_id}/items/${i}`);
+    assert.deepEqual([item.engine, item.engine.calibration], [item.response.engine, name]);
+  }
+});
+
 test('a daemon that has just become ready answers by the calibration in force', async () => {
   for (let i = 0; i < 3; i++) {
     const fresh = await startDaemon({ database: url });
@@ -118,6 +139,7 @@ test('a run of a project is asked again in that project, by its calibration, als
   const { run_id: id, step_time_s: before_ } = await estimate({ store: true, label: 'L1' }, tokens.slow, closed);
   const told = await json(await closed.post(`/v1/runs/${id}/reevaluate`, '', tokens['']), 201);
   assert.deepEqual([told.before.step_time_s, told.after.step_time_s, told.step_time_change_frac], [before_, before_, 0]);
+  assert.deepEqual([told.engine, told.engine.calibration], [told.after.engine, baselines.slow.calibration]);
   const again = await json(await closed.fetch(`/v1/runs/${told.run_id}`, { headers: tokens.slow }));
   assert.deepEqual([again.project, again.label, again.response.engine.calibration], ['slow', 'L1', baselines.slow.calibration]);
   const verdict = await judge({ baseline: { run_id: baselines.slow.early.run_id }, candidate: { run_id: id } });

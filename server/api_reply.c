@@ -70,6 +70,13 @@ adv_code adv_api_read_page(const struct adv_exchange *exchange, const char *sinc
     return since && !adv_looks_like_time(since) ? refuse_since(err) : ADV_OK;
 }
 
+const char *adv_api_read_chip(const struct adv_exchange *exchange)
+{
+    const char *name = adv_exchange_query(exchange, "chip");
+    const struct adv_catalog_chip *known = name ? adv_catalog_chip(exchange->app->catalog, name) : NULL;
+    return known ? known->chip.name : name;
+}
+
 adv_code adv_api_refuse_busy(const struct adv_exchange *exchange, adv_err *err)
 {
     return adv_err_add(err, ADV_E_BUSY, "", "try again after Retry-After seconds",

@@ -55,7 +55,7 @@ adv_code adv_api_runs_list(struct adv_exchange *exchange, adv_err *err)
                                     .label = adv_exchange_query(exchange, "label"),
                                     .git_ref = adv_exchange_query(exchange, "git_ref"),
                                     .model = adv_exchange_query(exchange, "model"),
-                                    .chip = adv_exchange_query(exchange, "chip"),
+                                    .chip = adv_api_read_chip(exchange),
                                     .kind = adv_exchange_query(exchange, "kind"),
                                     .since = adv_exchange_query(exchange, "since"),
                                     .words = adv_exchange_query(exchange, "q"),

@@ -91,7 +91,7 @@ test('runs are filtered by project, label, model, chip, kind and time', async ()
   const before = new Date().toISOString();
   const mine = await store({ project: 'filters', label: 'one' });
   await store({ project: 'filters', label: 'two' });
-  for (const query of ['label=one', 'project=filters&label=one', `label=one&since=${before}`, 'label=one&model=llama3.1-8b&chip=v6e&kind=estimate'])
+  for (const query of ['label=one', 'project=filters&label=one', `label=one&since=${before}`, 'label=one&model=llama3.1-8b&chip=v6e&kind=estimate', 'label=one&chip=trillium', 'label=one&chip=V6E'])
     assert.deepEqual((await get(`/v1/runs?${query}`)).runs.map((run) => run.run_id), [mine.run_id], query);
   for (const query of ['label=one&chip=v5p', 'project=none', 'label=one&kind=advise', 'since=2200-01-01'])
     assert.deepEqual((await get(`/v1/runs?${query}`)).runs, [], query);

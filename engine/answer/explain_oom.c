@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/advise.h"
+#include "engine/base/budget.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_value.h"
 #include "engine/json/encode_common.h"
@@ -118,11 +119,12 @@ static void find_shortage(const json_t *estimate, const struct adv_oom_message *
     const double predicted = json_number_value(json_object_get(estimate, shortage->used));
     const double limit = json_number_value(json_object_get(estimate, shortage->limit));
     shortage->predicted_bytes = predicted;
-    shortage->limit_bytes = shortage->allowed_bytes = limit;
+    shortage->limit_bytes = limit;
+    shortage->allowed_bytes = fmin(limit, message->limit_bytes); /* hosts differ in memory */
     if (message->at_run_time)
         shortage->allowed_bytes = predicted - fmax(0.0, message->exceeded_bytes);
     else if (message->used_bytes > predicted)
-        shortage->allowed_bytes = limit * predicted / message->used_bytes;
+        shortage->allowed_bytes *= predicted / message->used_bytes;
 }
 
 /* Whether a plan of the search needs less of the memory that ran out. */
@@ -148,23 +150,25 @@ static json_t *make_pins(const struct adv_catalog *catalog, const json_t *config
 
 /* The job of an estimate request as a question for plans near it that fit. */
 static json_t *make_search(const struct adv_catalog *catalog, const json_t *request, const json_t *estimate,
-                           const struct shortage *shortage)
+                           const struct shortage *shortage, const struct adv_budget *budget)
 {
     static const char *const kept[] = {"model", "cluster", "software"};
     const bool of_host = strcmp(shortage->used, "host_bytes_per_host") == 0;
+    int top_k = of_host ? LOOKED_AT : LEVERS;
+    if (budget && budget->plans_max > 0 && budget->plans_max < top_k) top_k = budget->plans_max;
     const double batch = json_number_value(json_object_get(estimate, "global_batch_sequences"));
     const double tokens = json_number_value(json_object_get(estimate, "tokens_per_step"));
     const double share = of_host ? 1.0 : shortage->allowed_bytes / shortage->limit_bytes;
     const double frac = isfinite(share) ? fmin(1.0, fmax(LEAST_FRAC, share)) : 1.0;
     json_t *config = json_object_get(request, "config"), *flags = json_object_get(request, "xla_flags");
     json_t *baseline = json_object();
-    (void)json_object_set(baseline, "config", config);
+    (void)json_object_set_new(baseline, "config", config ? json_incref(config) : json_object());
     if (flags) (void)json_object_set(baseline, "xla_flags", flags);
     json_t *search =
         json_pack("{s{sI sI} so so s{ss si si sf}}", "workload", "seq_len",
                   (json_int_t)llround(tokens / batch), "global_batch_sequences", (json_int_t)llround(batch),
                   "baseline", baseline, "pins", make_pins(catalog, config), "search", "objective",
-                  "step_time", "max_changes", 3, "top_k", of_host ? LOOKED_AT : LEVERS, "memory_frac", frac);
+                  "step_time", "max_changes", 3, "top_k", top_k, "memory_frac", frac);
     for (size_t i = 0; i < COUNT(kept); i++)
         if (json_object_get(request, kept[i]))
             (void)json_object_set(search, kept[i], json_object_get(request, kept[i]));
@@ -267,7 +271,7 @@ static void search_levers(const struct adv_catalog *catalog, const json_t *reque
                           adv_err *err)
 {
     adv_err found = adv_err_empty();
-    ADV_JSON_OWN json_t *search = make_search(catalog, request, estimate, shortage);
+    ADV_JSON_OWN json_t *search = make_search(catalog, request, estimate, shortage, budget);
     ADV_JSON_OWN json_t *advice =
         search ? ask(catalog, ADV_REQUEST_ADVISE, search, budget, "", &found) : NULL;
     point_into_request(&found);

@@ -108,6 +108,16 @@ static void levers_of_host_memory_take_less_of_it(void **state)
     check_levers(told, 1, "host_bytes_per_host", number_of(predicted, "host_bytes_per_host"));
     json_decref(told);
     json_decref(request);
+    /* By the share of the host that the message names, not by the memory of the catalog's host. */
+    request = request_with("{\"per_device_batch_size\": 4, \"max_target_length\": 8192, \"remat_policy\": "
+                           "\"minimal_offloaded\", \"optimizer_memory_host_offload\": true}");
+    json_object_set_new(json_object_get(request, "cluster"), "topology", json_string("8x8"));
+    told = explained(
+        "RESOURCE_EXHAUSTED: Ran out of memory in memory space host. Used 800.00G of 80.00G host.", request);
+    predicted = json_object_get(told, "predicted");
+    check_levers(told, 1, "host_bytes_per_host", 0.1 * number_of(predicted, "host_bytes_per_host"));
+    json_decref(told);
+    json_decref(request);
     request = request_with(FULL);
     told = explained(OF_HOST, request);
     assert_int_equal(json_array_size(json_object_get(told, "levers")), 0);
@@ -163,6 +173,18 @@ static void keys_of_the_model_hold_in_every_lever(void **state)
         assert_int_equal(json_integer_value(json_object_get(config, "base_num_decoder_layers")), 30);
         assert_string_equal(json_string_value(json_object_get(config, "quantization")), "intmp");
     }
+    json_decref(told);
+    json_decref(request);
+}
+
+/* All keys as MaxText sets them. */
+static void a_request_without_keys_has_levers(void **state)
+{
+    (void)state;
+    json_t *request = request_with("{}");
+    json_object_del(request, "config");
+    json_t *told = explained(OF_HBM, request);
+    assert_true(json_array_size(json_object_get(told, "levers")) > 0);
     json_decref(told);
     json_decref(request);
 }
@@ -257,6 +279,7 @@ int main(void)
         cmocka_unit_test(of_vmem_only_keys_of_kernels_are_told),
         cmocka_unit_test(a_recipe_has_levers_too),
         cmocka_unit_test(keys_of_the_model_hold_in_every_lever),
+        cmocka_unit_test(a_request_without_keys_has_levers),
         cmocka_unit_test(levers_are_for_the_software_of_the_request),
         cmocka_unit_test(the_space_that_a_message_names_counts),
         cmocka_unit_test(a_kernel_has_its_own_tiles),

@@ -6,6 +6,8 @@
 
 #include "engine/base/text.h"
 #include "engine/json/decode_value.h"
+#include "engine/maxtext/names.h"
+#include "engine/maxtext/run.h"
 
 static void keep_model_key(const struct adv_catalog *catalog, const char *name, json_t *json, json_t *keys)
 {
@@ -43,6 +45,17 @@ static bool keep_entry(const struct adv_decode_config_input *input, struct adv_c
     return entry.key && entry.value_json;
 }
 
+/* A file of MaxText that the configuration starts from is not at hand: what it sets is missing. */
+static void warn_of_base(const struct adv_decode_config_input *input, adv_err *warnings)
+{
+    const char *file = json_string_value(json_object_get(input->config, ADV_NAME_BASE_CONFIG));
+    if (!file || !warnings || adv_maxtext_is_base_file(file)) return;
+    ADV_WARN(warnings, "recipe-file", ADV_AT(input->at, ADV_NAME_BASE_CONFIG),
+             "write its keys into the configuration",
+             "the configuration starts from %.120s, which is not read: keys that it sets are missing here",
+             file);
+}
+
 adv_code adv_decode_config(const struct adv_decode_config_input *input, struct adv_plan *plan,
                            struct adv_config *config, adv_err *err, adv_err *warnings)
 {
@@ -77,6 +90,7 @@ adv_code adv_decode_config(const struct adv_decode_config_input *input, struct a
     }
     if (!kept) (void)adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request is too large");
     source.given = given;
+    warn_of_base(input, warnings);
     if (adv_config_of_model(input->catalog, input->model_name, input->arena, &source.defaults,
                             &source.defaults_count, err) != ADV_OK ||
         adv_config_read(&source, plan, err, warnings) != ADV_OK)

@@ -8,6 +8,7 @@
 #include "engine/base/text.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/decode_value.h"
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/run.h"
 
 static const char at_recipe[] = "/recipe";
@@ -181,11 +182,29 @@ static json_t *cluster_of_headline(const char *text, size_t bytes)
     return NULL;
 }
 
-/* Files that a configuration may start from without saying more than MaxText's defaults. */
-static bool is_standard_file(const char *path)
+/* Whether the keys say which model is trained. */
+static bool keys_name_model(const json_t *keys)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return strcmp(name, "base.yml") == 0 || strcmp(name, "base.yaml") == 0;
+    static const char *const names[] = {ADV_NAME_MODEL_NAME, ADV_NAME_BASE_EMB_DIM, "decoder_block"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const json_t *value = json_object_get(keys, names[i]);
+        if (value && !json_is_null(value)) return true;
+    }
+    return false;
+}
+
+/* A file that is not read may name the model. Whether another says which one it is; if not, it is refused:
+ * what MaxText trains by default would be priced in its place. */
+static bool knows_model(const struct reader *reader, const char *file, const json_t *keys)
+{
+    const struct adv_recipe_wish *wish = reader->wish;
+    if (!wish->needs_model || keys_name_model(keys) || keys_name_model(wish->given)) return true;
+    (void)adv_err_add_rule(reader->err, ADV_E_INVALID, "recipe-file", at_recipe,
+                           "add model_name=\xe2\x80\xa6 to the recipe, or give model beside it",
+                           "the recipe starts from %.120s, which is not read, and names no model itself: "
+                           "which model it trains is not known",
+                           file);
+    return false;
 }
 
 static json_t *request_of(const struct reader *reader, const struct adv_recipe_run *run,
@@ -194,7 +213,7 @@ static json_t *request_of(const struct reader *reader, const struct adv_recipe_r
     json_t *request = json_object(), *config = json_object();
     for (int i = 0; i < run->keys_count; i++) read_key(reader, &run->keys[i], config);
     const char *file = plain_or_null(reader, run->config_file);
-    if (file && !is_standard_file(file))
+    if (file && !adv_maxtext_is_base_file(file) && knows_model(reader, file, config))
         ADV_WARN(reader->warnings, "recipe-file", at_recipe, "give its keys beside the recipe, in config",
                  "the command starts from %.120s, which is not read: keys that it sets are missing here",
                  file);
@@ -318,6 +337,17 @@ static adv_code read_yaml(const struct reader *reader, const char *text, size_t 
                   "no container of the manifest starts a training of MaxText");
 }
 
+/* A configuration in YAML that starts from another one; the reader of its keys warns of that. */
+static adv_code judge_base(const struct reader *reader, const json_t *request)
+{
+    const json_t *config = json_object_get(request, "config");
+    const char *file = json_string_value(json_object_get(config, ADV_NAME_BASE_CONFIG));
+    if (!file || adv_maxtext_is_base_file(file) || json_object_get(request, "model") ||
+        knows_model(reader, file, config))
+        return ADV_OK;
+    return reader->err->code;
+}
+
 /* A script without a command that trains: its manifests, or key=value words wherever they stand. */
 static adv_code read_rest(const struct reader *reader, struct adv_recipe *recipe, const char *text,
                           size_t bytes, json_t **request)
@@ -380,6 +410,11 @@ adv_code adv_decode_recipe(const struct adv_catalog *catalog, const char *text, 
                                           : read_rest(&reader, recipe, text, text_bytes, request);
     }
     if (code == ADV_OK) *request = adv_text_as_request(*request);
+    if (code == ADV_OK) code = judge_base(&reader, *request);
+    if (code != ADV_OK) {
+        json_decref(*request);
+        *request = NULL;
+    }
     if (code == ADV_OK && !wish->has_cluster && json_is_object(*request) &&
         !json_object_get(*request, "cluster")) {
         json_t *cluster = cluster_of_headline(text, text_bytes);

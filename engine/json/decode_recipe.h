@@ -17,6 +17,7 @@ struct adv_recipe_wish {
     int command;         /* which of several trainings, from 1; 0: there must be one */
     const json_t *given; /* config beside the recipe: its keys need no value in the recipe; may be NULL */
     bool has_cluster;    /* the machine is given beside the recipe */
+    bool needs_model;    /* the recipe has to say the model: it is not given beside it, and is priced */
 };
 
 /* A text as {config, xla_flags, cluster?}, or as the request it is (JSON or YAML with the members of one).

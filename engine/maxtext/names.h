@@ -2,6 +2,7 @@
 #pragma once
 
 #define ADV_NAME_ALLOW_SPLIT_PHYSICAL_AXES           "allow_split_physical_axes"
+#define ADV_NAME_BASE_CONFIG                         "base_config"
 #define ADV_NAME_BASE_EMB_DIM                        "base_emb_dim"
 #define ADV_NAME_BATCH_SPLIT_FACTOR                  "batch_split_factor"
 #define ADV_NAME_COMPILE_TOPOLOGY                    "compile_topology"

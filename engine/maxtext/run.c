@@ -30,6 +30,12 @@ const char *adv_maxtext_modules(const char *version)
     return strcmp(version, "0.1.0") == 0 ? "MaxText" : ADV_MAXTEXT_MODULES;
 }
 
+bool adv_maxtext_is_base_file(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strcmp(name, "base.yml") == 0 || strcmp(name, "base.yaml") == 0;
+}
+
 static bool says(const struct adv_config *config, const char *key)
 {
     const char *value = adv_config_find(config, key);

@@ -17,6 +17,9 @@ void adv_maxtext_release(const char *version, struct adv_text *text);
 /* The package of `train` and `train_compile` in that release. */
 const char *adv_maxtext_modules(const char *version);
 
+/* Whether a configuration file, by its path, is MaxText's base.yml: it says its defaults and no more. */
+bool adv_maxtext_is_base_file(const char *path);
+
 /* Settings of a short benchmark run without checkpoints. */
 struct adv_run_setting {
     const char *key, *variable; /* NULL: no environment variable of the reader's */

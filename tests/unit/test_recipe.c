@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/json/json_load.h"
 #include "tests/unit/answer_fixture.h"
 
 #define TRAIN "python3 -m maxtext.trainers.pre_train.train maxtext/configs/base.yml "
@@ -255,6 +256,44 @@ static void what_a_recipe_leaves_open_is_asked_for(void **state)
     }
 }
 
+/* Which model is trained is not guessed where a file may say it that is not read. */
+static void a_file_that_is_not_read_may_name_the_model(void **state)
+{
+    (void)state;
+#define OTHER "python3 -m maxtext.trainers.pre_train.train maxtext/configs/gpu/models/llama2_70b.yml "
+    static const char *const texts[] = {OTHER "per_device_batch_size=2 max_target_length=4096\n",
+                                        "base_config: gpu/models/llama2_70b.yml\nsteps: 3\n"};
+    static const char *const naming[] = {OTHER "model_name=llama2-70b\n",
+                                         "base_config: sft.yml\nmodel_name: llama2-70b\n"};
+    static const struct adv_given_member model = {"model", "llama2-70b"};
+    static const enum adv_request_kind kinds[] = {ADV_REQUEST_ESTIMATE, ADV_REQUEST_ADVISE};
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 2; k++) {
+            assert_null(expand_with(kinds[k], texts[i], NULL, 0));
+            assert_string_equal(refused.findings[0].rule, "recipe-file");
+            assert_non_null(strstr(refused.findings[0].detail, "llama2_70b.yml"));
+            assert_non_null(strstr(refused.findings[0].hint, "model_name="));
+        }
+        json_t *root = expand_with(ADV_REQUEST_ESTIMATE, texts[i], &model, 1);
+        assert_non_null(root);
+        assert_member(root, "model", "\"llama2-70b\"");
+        json_decref(root);
+        json_decref(expand(naming[i]));
+        root = expand_with(ADV_REQUEST_LINT, texts[i], NULL, 0);
+        assert_non_null(root);
+        json_decref(root);
+    }
+    json_t *root = expand(naming[0]);
+    assert_member(root, "recipe_notes/0/code", "\"recipe-file\"");
+    json_decref(root);
+    json_t *answer = answer_to(ADV_REQUEST_ESTIMATE,
+                               "{\"model\": \"llama2-70b\", \"cluster\": {\"accelerator\": \"v5p-128\"}, "
+                               "\"config\": {\"base_config\": \"sft.yml\"}}");
+    assert_non_null(strstr(adv_json_warning(answer, "recipe-file"), "sft.yml"));
+    json_decref(answer);
+#undef OTHER
+}
+
 static void all_open_variables_are_named_at_once(void **state)
 {
     (void)state;
@@ -401,6 +440,7 @@ int main(void)
         cmocka_unit_test(launchers_name_the_machine),
         cmocka_unit_test(manifests_are_read_inside_their_containers),
         cmocka_unit_test(what_a_recipe_leaves_open_is_asked_for),
+        cmocka_unit_test(a_file_that_is_not_read_may_name_the_model),
         cmocka_unit_test(all_open_variables_are_named_at_once),
         cmocka_unit_test(what_is_given_beside_a_recipe_counts),
         cmocka_unit_test(a_recipe_is_the_baseline_of_an_advice),

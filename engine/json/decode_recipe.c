@@ -272,6 +272,23 @@ static adv_code judge_module(const struct reader *reader, const struct adv_recip
     return refuse(reader, ADV_E_UNSUPPORTED, "give the configuration of its training step alone", detail);
 }
 
+/* A blank beside the "=" makes words of its own of the key and its value. */
+static adv_code judge_words(const struct reader *reader, const struct adv_recipe_run *run)
+{
+    char hint[ADV_LIMIT_DETAIL] = "write key=value without blanks, or leave the word out";
+    char key[ADV_LIMIT_NAME] = "";
+    if (!run->stray) return ADV_OK;
+    if (run->stray_meaning) {
+        const char *meaning = adv_shell_plain(reader->arena, run->stray_meaning);
+        (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(meaning, "="), meaning);
+        (void)snprintf(hint, sizeof hint, "write %.120s, without blanks", meaning);
+    }
+    return adv_err_add_rule(reader->err, ADV_E_INVALID, "recipe-word",
+                            *key ? ADV_AT(at_recipe, key) : at_recipe, hint,
+                            "line %d: the word \"%.80s\" of the command is no key=value: MaxText refuses it",
+                            run->line, run->stray);
+}
+
 /* Releases before 0.2 had the package MaxText. */
 static void warn_of_old_module(const struct reader *reader, const struct adv_recipe_run *run)
 {
@@ -287,6 +304,7 @@ static adv_code read_runs(const struct reader *reader, const struct adv_recipe *
     const int before = reader->err->count + reader->err->lost_count;
     adv_code code = choose(reader, recipe, &run);
     if (code == ADV_OK && run) code = judge_module(reader, run);
+    if (code == ADV_OK && run) code = judge_words(reader, run);
     if (code != ADV_OK || !run) return code;
     warn_of_old_module(reader, run);
     ADV_JSON_OWN json_t *made = request_of(reader, run, &recipe->machine);

@@ -129,6 +129,36 @@ static bool same_run(const struct adv_recipe_run *a, const struct adv_recipe_run
     return true;
 }
 
+/* A word that MaxText takes for a key, has no such key, and stops: "steps", "=", "2" of "steps = 2". Those
+ * that only a run could tell are none. */
+static bool is_stray(const char *word)
+{
+    const size_t name = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    const size_t rest = name + strspn(word + name, "+.0123456789");
+    const size_t blanks = strspn(word + name, " \t");
+    if (*word == '=') return true;
+    return name > 0 && (word[rest] == '\0' || (blanks > 0 && word[name + blanks] == '='));
+}
+
+/* The word at `at` and its neighbours as one word, if that is a key with its value. */
+static const char *without_blanks(const struct adv_shell_command *command, int at, struct adv_arena *arena)
+{
+    enum { WORDS = 3 };
+    const int last = command->words_count - 1;
+    const char *before = strrchr(command->words[at - 1], '='); /* the program is in front of all */
+    const bool is_value = before && before[1] == '\0';
+    int first = is_value ? at - 1 : at, end = is_value || strchr(command->words[at], ' ') ? at : at + 1;
+    if (end == at + 1 && end <= last && strcmp(command->words[end], "=") == 0) end++;
+    size_t bytes = 1;
+    for (int i = first; i <= end && i <= last; i++) bytes += strlen(command->words[i]);
+    char *joined = end <= last && end - first < WORDS ? adv_arena_alloc(arena, bytes) : NULL;
+    size_t length = 0;
+    for (int i = first; joined && i <= end; i++)
+        for (const char *from = command->words[i]; *from; from++)
+            if (*from != ' ' && *from != '\t') joined[length++] = *from;
+    return joined && key_length(joined) > 0 ? joined : NULL;
+}
+
 /* The command that trains, from the word that names the program on. */
 static void add_run(struct reader *reader, struct adv_shell *shell, const struct adv_shell_command *command,
                     int program)
@@ -158,6 +188,10 @@ static void add_run(struct reader *reader, struct adv_shell *shell, const struct
             add_key(&keys, lower(reader->arena, word, length), value, false);
         else if (is_file(word) && !run.config_file)
             run.config_file = word;
+        else if (!run.stray && is_stray(word)) {
+            run.stray = word;
+            run.stray_meaning = without_blanks(command, i, reader->arena);
+        }
     }
     for (int i = 0; i < keys.count && !run.flags; i++)
         if (strcmp(keys.rows[i].name, "compile_xla_flags") == 0) run.flags = keys.rows[i].value;

@@ -33,6 +33,9 @@ struct adv_recipe_run {
     int keys_count;
     const char *flags; /* LIBTPU_INIT_ARGS, else XLA_FLAGS; NULL without */
     struct adv_recipe_machine machine;
+    const char *stray; /* the first word that is no key=value, file or option; NULL without */
+    const char
+        *stray_meaning; /* what it and its neighbours are without blanks; NULL where they make no key */
     int line;
     bool may_not_run;
 };

@@ -245,6 +245,15 @@ static void what_a_recipe_leaves_open_is_asked_for(void **state)
          "container"},
         {"echo hello\nls -l\n", "no command that trains", "script"},
         {"   \n", "empty", "MaxText"},
+        {TRAIN "per_device_batch_size = 2 steps=1\n", "\"per_device_batch_size\" of the command",
+         "write per_device_batch_size=2,"},
+        {TRAIN "per_device_batch_size =2\n", "\"per_device_batch_size\"", "write per_device_batch_size=2,"},
+        {TRAIN "steps=1\n\n" TRAIN "per_device_batch_size= 2.5\n", "2 different", "1: line 1"},
+        {"\n" TRAIN "per_device_batch_size= 2.5\n", "line 2: the word \"2.5\"",
+         "write per_device_batch_size=2.5,"},
+        {TRAIN "'per_device_batch_size = 2'\n", "\"per_device_batch_size = 2\"",
+         "write per_device_batch_size=2,"},
+        {TRAIN "steps\n", "\"steps\" of the command", "key=value without blanks"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *root = expand_with(ADV_REQUEST_ESTIMATE, rows[i].text, NULL, 0);

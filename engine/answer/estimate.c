@@ -139,19 +139,15 @@ adv_code adv_tell_config(const struct adv_teller *teller, const struct adv_plan 
                            config, teller->err);
 }
 
-/* Those of the model and the machine, as a request with `config` in place of the pins would get them. */
-static void repeat_job_warnings(const struct adv_advise_request *request, const struct adv_config *config,
-                                adv_err *warnings)
+/* Those of the model and the machine, as a request with the plan's keys in place of the pins would get them.
+ */
+static void repeat_job_warnings(const struct adv_advise_request *request, adv_err *warnings)
 {
     static const char pins[] = "/pins";
-    const char *may_override = adv_config_find(config, ADV_NAME_OVERRIDE_MODEL_CONFIG);
     for (int i = 0; i < request->job_warnings.count; i++) {
         const struct adv_finding *finding = &request->job_warnings.findings[i];
         const bool of_pin = strncmp(finding->pointer, pins, sizeof pins - 1) == 0;
         char pointer[ADV_LIMIT_POINTER + sizeof "/config"];
-        if (finding->rule && strcmp(finding->rule, "model-key-conflict") == 0 && may_override &&
-            strcmp(may_override, "true") == 0)
-            continue;
         (void)snprintf(pointer, sizeof pointer, "%s%s", of_pin ? "/config" : "",
                        finding->pointer + (of_pin ? sizeof pins - 1 : 0));
         (void)adv_err_add_rule(warnings, finding->code, finding->rule, pointer, finding->hint, "%s",
@@ -209,7 +205,7 @@ adv_code adv_tell_estimate(const struct adv_teller *teller, const struct adv_pla
     struct adv_arena scratch;
     adv_arena_init(&scratch, ADV_LIMIT_ARENA_BYTES);
     adv_err_init(warnings);
-    repeat_job_warnings(request, told->config, warnings);
+    repeat_job_warnings(request, warnings);
     code = read_again(teller, told->config, &scratch, warnings);
     adv_arena_free(&scratch);
     warn_of_estimate(teller->catalog, &request->software, &input, told->config, estimate, ledger, warnings);

@@ -40,8 +40,8 @@ struct adv_catalog_model {
     const char *keys_json;     /* object: its architecture as MaxText keys */
     const char
         *pins_json; /* object: MaxText keys the model file pins that are not architecture (opt_type, …) */
-    const struct adv_config_entry *pins; /* the same, one by one */
-    int pins_count;
+    const struct adv_config_entry *sets; /* all that the file sets, architecture too, one by one */
+    int sets_count;
     struct adv_provenance provenance; /* of all its dims; unit "" */
 };
 

@@ -275,15 +275,19 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
     }
 }
 
-static const struct adv_config_entry *keep_entries(const struct adv_catalog_file *file, const json_t *object,
-                                                   int *count)
+/* What MaxText's file of the model sets: `pins` and its architecture. */
+static void keep_sets(const struct adv_catalog_file *file, const json_t *pins, const json_t *keys,
+                      struct adv_catalog_model *model)
 {
-    struct adv_config_entry *entries = adv_catalog_rows(file, json_object_size(object), sizeof *entries);
-    *count = 0;
-    for (struct adv_json_walk entry = {.in = object}; entries && adv_json_next_member(&entry);)
-        entries[(*count)++] = (struct adv_config_entry){adv_catalog_keep(file, entry.key),
-                                                        adv_catalog_keep_json(file, entry.value)};
-    return entries;
+    const json_t *const objects[] = {pins, keys};
+    struct adv_config_entry *entries =
+        adv_catalog_rows(file, json_object_size(pins) + json_object_size(keys), sizeof *entries);
+    model->sets = entries;
+    model->sets_count = 0;
+    for (int i = 0; entries && i < 2; i++)
+        for (struct adv_json_walk entry = {.in = objects[i]}; adv_json_next_member(&entry);)
+            entries[model->sets_count++] = (struct adv_config_entry){
+                adv_catalog_keep(file, entry.key), adv_catalog_keep_json(file, entry.value)};
 }
 
 /* The settings of a model's own file that decide which plans are legal. */
@@ -322,8 +326,8 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
                           &model->advertised_total_b, file->err);
     const json_t *pins = adv_json_object(row, at, "pins", ADV_JSON_REQUIRED, file->err);
     model->pins_json = adv_catalog_keep_json(file, pins);
-    model->pins = keep_entries(file, pins, &model->pins_count);
     model->keys_json = adv_catalog_keep_json(file, json_object_get(row, "keys"));
+    keep_sets(file, pins, json_object_get(row, "keys"), model);
     if (adv_decode_model_keys(json_object_get(row, "keys"), ADV_AT(at, "keys"), keys, file->err, file->err))
         return;
     decode_model_limits(pins, keys);

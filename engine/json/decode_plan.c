@@ -6,6 +6,7 @@
 
 #include "engine/base/text.h"
 #include "engine/json/decode_value.h"
+#include "engine/json/json_load.h"
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/run.h"
 
@@ -30,6 +31,44 @@ json_t *adv_decode_config_model(const struct adv_catalog *catalog, const json_t 
     for (struct adv_json_walk json = {.in = config}; adv_json_next_member(&json);)
         keep_model_key(catalog, json.key, json.value, keys);
     return keys;
+}
+
+static bool is_same(const json_t *a, const json_t *b)
+{
+    const double first = json_number_value(a), second = json_number_value(b);
+    if (json_is_number(a) && json_is_number(b)) return first >= second && first <= second;
+    return json_equal(a, b) == 1;
+}
+
+/* What the catalog's model has without its overrides: by its own file, else by base.yml; a new reference. */
+static json_t *own_value(const struct adv_catalog *catalog, const json_t *file, const char *name)
+{
+    const struct adv_catalog_key *key = adv_catalog_key(catalog, name);
+    json_t *own = json_object_get(file, name);
+    if (own) return json_incref(own);
+    return key ? adv_json_load_string(key->default_json, JSON_DECODE_ANY) : NULL;
+}
+
+void adv_decode_say_variant(const struct adv_catalog *catalog, const char *name, const json_t *overrides,
+                            const char *at, adv_err *warnings)
+{
+    const struct adv_catalog_model *info = adv_catalog_model_info(catalog, name);
+    ADV_JSON_OWN json_t *file = info ? adv_json_load_string(info->keys_json, 0) : NULL;
+    char text[ADV_LIMIT_DETAIL] = "";
+    for (struct adv_json_walk given = {.in = overrides}; file && adv_json_next_member(&given);) {
+        ADV_JSON_OWN json_t *own = own_value(catalog, file, given.key);
+        if (!own || is_same(own, given.value)) continue;
+        char *said = json_dumps(given.value, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *was = json_dumps(own, JSON_ENCODE_ANY | JSON_COMPACT);
+        if (said && was)
+            adv_append(text, sizeof text, "%s%s %.80s instead of %.80s", *text ? ", " : "", given.key, said,
+                       was);
+        free(said);
+        free(was);
+    }
+    if (*text)
+        ADV_WARN(warnings, "model-overridden", ADV_AT(at, ADV_NAME_OVERRIDE_MODEL_CONFIG), NULL,
+                 "a variant of the named model: %s", text);
 }
 
 /* The echo of one key; those beyond the limit are refused together. */

@@ -17,6 +17,11 @@
  * adv_decode_config. */
 json_t *adv_decode_config_model(const struct adv_catalog *catalog, const json_t *config);
 
+/* With override_model_config the catalog's name stands for another model: warns of it, and says in which of
+ * the architecture keys `overrides`, which stand at `at` ("model-overridden"). */
+void adv_decode_say_variant(const struct adv_catalog *catalog, const char *name, const json_t *overrides,
+                            const char *at, adv_err *warnings);
+
 struct adv_decode_config_input {
     const struct adv_catalog *catalog;
     const struct adv_model *model;

@@ -53,42 +53,6 @@ json_t *adv_decode_default_model(const struct adv_catalog *catalog)
     return model;
 }
 
-/* The dimensions every model file of MaxText sets, and head_dim, which most leave to its default: changing
- * one of the former from the command line needs override_model_config. With it the name stands for another
- * model: says in what. */
-static void warn_of_dims(const struct adv_model_keys *keys, const json_t *overrides, const char *at,
-                         bool may_override, adv_err *warnings)
-{
-    const struct {
-        const char *key;
-        int64_t value;
-        bool always_set;
-    } dims[] = {{"base_emb_dim", keys->base_emb_dim, true},
-                {"base_num_query_heads", keys->base_num_query_heads, true},
-                {"base_num_kv_heads", keys->base_num_kv_heads, true},
-                {"head_dim", keys->head_dim, false},
-                {"base_mlp_dim", keys->base_mlp_dim, true},
-                {"base_num_decoder_layers", keys->base_num_decoder_layers, true},
-                {"vocab_size", keys->vocab_size, true}};
-    char text[ADV_LIMIT_DETAIL] = "";
-    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
-        const json_t *value = json_object_get(overrides, dims[i].key);
-        const long long given = json_integer_value(value), own = dims[i].value;
-        if (!json_is_integer(value) || given == own) continue;
-        if (may_override)
-            adv_append(text, sizeof text, "%s%s %lld instead of %lld", *text ? ", " : "", dims[i].key, given,
-                       own);
-        else if (dims[i].always_set)
-            (void)adv_err_add_rule(warnings, ADV_E_ILLEGAL, "model-key-conflict", ADV_AT(at, dims[i].key),
-                                   "set override_model_config true",
-                                   "%s is %lld, but the model's own configuration sets %lld", dims[i].key,
-                                   given, own);
-    }
-    if (*text)
-        ADV_WARN(warnings, "model-overridden", ADV_AT(at, "override_model_config"), NULL,
-                 "a variant of the named model: %s", text);
-}
-
 bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *value, const char *at,
                               const json_t *config, const char *config_at, struct adv_model *model,
                               adv_err *err, adv_err *warnings)
@@ -97,11 +61,10 @@ bool adv_decode_request_model(const struct adv_catalog *catalog, const json_t *v
     ADV_JSON_OWN json_t *standard =
         name && strcmp(name, "default") == 0 ? adv_decode_default_model(catalog) : NULL;
     ADV_JSON_OWN json_t *overrides = adv_decode_config_model(catalog, config);
-    const struct adv_model_keys *keys = name ? adv_catalog_model_keys(catalog, name) : NULL;
     adv_code code = adv_decode_model_over(catalog, standard ? standard : value, at, overrides, config_at,
                                           model, err, warnings);
-    bool may_override = json_is_true(json_object_get(config, "override_model_config"));
-    if (keys) warn_of_dims(keys, overrides, config_at, may_override, warnings);
+    if (name && warnings && json_is_true(json_object_get(config, ADV_NAME_OVERRIDE_MODEL_CONFIG)))
+        adv_decode_say_variant(catalog, name, overrides, config_at, warnings);
     if (code != ADV_OK) memset(model, 0, sizeof *model);
     return code == ADV_OK;
 }

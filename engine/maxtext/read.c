@@ -174,6 +174,16 @@ static bool is_switch_number(const struct adv_value *own, const struct adv_value
            given->number <= own->boolean;
 }
 
+static void describe(const struct adv_value *value, char text[ADV_LIMIT_NAME])
+{
+    if (value->kind == ADV_VALUE_BOOL)
+        (void)snprintf(text, ADV_LIMIT_NAME, "%s", value->boolean ? "true" : "false");
+    else if (value->kind == ADV_VALUE_INT || value->kind == ADV_VALUE_FLOAT)
+        (void)snprintf(text, ADV_LIMIT_NAME, "%.12g", value->number);
+    else
+        (void)snprintf(text, ADV_LIMIT_NAME, "%s", value->kind == ADV_VALUE_NULL ? "null" : value->string);
+}
+
 /* A key the model's own file sets to something else: MaxText wants override_model_config for that. */
 static void check_model_conflict(struct adv_config_reader *reader, const struct adv_given *given,
                                  const char *pointer)
@@ -183,9 +193,12 @@ static void check_model_conflict(struct adv_config_reader *reader, const struct 
     if (!own || adv_value_same(own, &given->value) || is_switch_number(own, &given->value)) return;
     const struct adv_value *may = adv_given_find(source->given, source->given_count, "override_model_config");
     if (may && may->kind == ADV_VALUE_BOOL && may->boolean) return;
+    char said[ADV_LIMIT_NAME], owns[ADV_LIMIT_NAME];
+    describe(&given->value, said);
+    describe(own, owns);
     (void)adv_err_add_rule(reader->warnings, ADV_E_ILLEGAL, "model-key-conflict", pointer,
                            "set override_model_config true",
-                           "the model's own configuration sets %s to another value", given->key);
+                           "%.80s is %s, but the model's own configuration sets %s", given->key, said, owns);
 }
 
 static void read_key(struct adv_config_reader *reader, const struct adv_given *given)
@@ -270,7 +283,7 @@ adv_code adv_config_of_model(const struct adv_catalog *catalog, const char *mode
                              adv_err *err)
 {
     const struct adv_catalog_model *info = model_name ? adv_catalog_model_info(catalog, model_name) : NULL;
-    return values_of(info ? info->pins : NULL, info ? info->pins_count : 0, arena, given, count, err);
+    return values_of(info ? info->sets : NULL, info ? info->sets_count : 0, arena, given, count, err);
 }
 
 adv_code adv_config_source_open(struct adv_config_source *source, const struct adv_catalog *catalog,

@@ -1,5 +1,6 @@
 /* decode_hf_plain.c: decoders of equal layers that MaxText has no model file for: their dimensions say their
  * cost. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,22 +12,23 @@ static const struct plain {
     int mlp_inputs; /* 2: a gate and an input, 1: an input alone */
     bool is_tied;   /* of the library, where the file does not say */
     bool has_qk_norm;
+    bool has_experts; /* always: a file without their number is not whole */
 } families[] = {
-    {"phi3", 2, false, false},          {"granite", 2, false, false},
-    {"granitemoe", 2, false, false},    {"cohere", 2, true, false},
-    {"cohere2", 2, true, false},        {"falcon", 1, true, false},
-    {"starcoder2", 1, true, false},     {"smollm3", 2, true, false},
-    {"olmo", 2, false, false},          {"olmo2", 2, false, true},
-    {"olmoe", 2, false, true},          {"glm", 2, false, false},
-    {"chatglm", 2, false, false},       {"glm4", 2, false, false},
-    {"glm4_moe", 2, false, false},      {"hunyuan_v1_dense", 2, false, true},
-    {"hunyuan_v1_moe", 2, false, true}, {"minimax_m2", 2, false, true},
-    {"nemotron", 1, false, false},      {"internlm2", 2, false, false},
-    {"internlm3", 2, false, false},     {"qwen2_moe", 2, false, false},
-    {"phimoe", 2, false, false},        {"stablelm", 2, false, false},
-    {"exaone", 2, false, false},        {"seed_oss", 2, false, false},
-    {"minimax", 2, false, false},       {"minimax_text_01", 2, false, false},
-    {"minimax_m1", 2, false, false},
+    {"phi3", 2, false, false, false},         {"granite", 2, false, false, false},
+    {"granitemoe", 2, false, false, true},    {"cohere", 2, true, false, false},
+    {"cohere2", 2, true, false, false},       {"falcon", 1, true, false, false},
+    {"starcoder2", 1, true, false, false},    {"smollm3", 2, true, false, false},
+    {"olmo", 2, false, false, false},         {"olmo2", 2, false, true, false},
+    {"olmoe", 2, false, true, true},          {"glm", 2, false, false, false},
+    {"chatglm", 2, false, false, false},      {"glm4", 2, false, false, false},
+    {"glm4_moe", 2, false, false, true},      {"hunyuan_v1_dense", 2, false, true, false},
+    {"hunyuan_v1_moe", 2, false, true, true}, {"minimax_m2", 2, false, true, true},
+    {"nemotron", 1, false, false, false},     {"internlm2", 2, false, false, false},
+    {"internlm3", 2, false, false, false},    {"qwen2_moe", 2, false, false, true},
+    {"phimoe", 2, false, false, true},        {"stablelm", 2, false, false, false},
+    {"exaone", 2, false, false, false},       {"seed_oss", 2, false, false, false},
+    {"minimax", 2, false, false, true},       {"minimax_text_01", 2, false, false, true},
+    {"minimax_m1", 2, false, false, true},
 };
 
 static const struct plain *family_of(const char *model_type)
@@ -53,20 +55,36 @@ static void refuse(const struct reader *reader, const char *member, const char *
                       "these layers are not modelled here: %s", detail);
 }
 
-/* A number, or a list of one number for every layer. */
+/* What is no number or no switch is refused, never taken for absent: it may say another model. */
+static void refuse_kind(const struct reader *reader, const char *member, const json_t *given,
+                        const char *wanted)
+{
+    ADV_REFUSE(reader->err, ADV_AT(reader->at, member),
+               json_is_string(given) ? "write it without quotes" : NULL, "`%s` must be %s, not %s", member,
+               wanted, adv_json_type_name(given));
+}
+
+/* A number, or a list of one number for every layer; 128.0 is 128. False: the file does not say. */
 static bool whole(const struct reader *reader, const char *member, int64_t *value)
 {
+    enum { MOST = 1 << 28 };
     const json_t *given = json_object_get(reader->config, member);
     const json_t *first = json_is_array(given) ? json_array_get(given, 0) : given;
+    const double number = json_number_value(first);
     for (size_t i = 1; i < json_array_size(given); i++)
         if (!json_equal(json_array_get(given, i), first)) refuse(reader, member, "its layers differ");
-    if (!json_is_integer(first) || json_integer_value(first) < 0 || json_integer_value(first) > 1 << 28)
-        return false;
-    *value = json_integer_value(first);
+    if (!first || json_is_null(first)) return false;
+    if (json_is_number(first) && number >= 0 && number <= MOST && number == floor(number))
+        *value = (int64_t)number;
+    else if (json_is_number(first))
+        ADV_REFUSE(reader->err, ADV_AT(reader->at, member), NULL,
+                   "`%s` is %.12g; it must be a whole number from 0 to %d", member, number, MOST);
+    else
+        refuse_kind(reader, member, first, "a whole number");
     return true;
 }
 
-/* The first of the members that is a number. */
+/* The first of the members that the file has. */
 static bool any_of(const struct reader *reader, const char *const *members, int64_t *value)
 {
     for (; *members; members++)
@@ -81,9 +99,11 @@ static void need(const struct reader *reader, const char *const *members, int64_
                members[0]);
 }
 
-static bool says(const json_t *config, const char *member, bool fallback)
+static bool says(const struct reader *reader, const char *member, bool fallback)
 {
-    const json_t *value = json_object_get(config, member);
+    const json_t *value = json_object_get(reader->config, member);
+    if (value && !json_is_null(value) && !json_is_boolean(value))
+        refuse_kind(reader, member, value, "true or false");
     return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
 
@@ -108,13 +128,13 @@ static void read_dims(const struct reader *reader, struct adv_model_keys *keys)
         need(reader, mlp, &keys->base_mlp_dim);
     keys->base_num_kv_heads = keys->base_num_query_heads;
     (void)any_of(reader, kv, &keys->base_num_kv_heads);
-    if (falcon && !says(reader->config, "new_decoder_architecture", false))
-        keys->base_num_kv_heads = says(reader->config, "multi_query", true) ? 1 : keys->base_num_query_heads;
+    if (falcon && !says(reader, "new_decoder_architecture", false))
+        keys->base_num_kv_heads = says(reader, "multi_query", true) ? 1 : keys->base_num_query_heads;
     keys->head_dim = keys->base_num_query_heads > 0 ? keys->base_emb_dim / keys->base_num_query_heads : 0;
     (void)any_of(reader, head, &keys->head_dim);
 }
 
-static void read_experts(const struct reader *reader, struct adv_model_keys *keys)
+static void read_experts(const struct reader *reader, const struct plain *family, struct adv_model_keys *keys)
 {
     static const char *const experts[] = {"num_local_experts", "num_experts", "n_routed_experts", NULL},
                              *const per_token[] = {"num_experts_per_tok", "moe_topk", NULL},
@@ -122,8 +142,12 @@ static void read_experts(const struct reader *reader, struct adv_model_keys *key
                              *const shared[] = {"n_shared_experts", "num_shared_experts", "num_shared_expert",
                                                 NULL},
                              *const dense[] = {"first_k_dense_replace", "moe_layer_num_skipped", NULL};
-    int64_t count = 0, shared_width = 0;
-    if (!any_of(reader, experts, &count) || count <= 1) return;
+    int64_t count = -1, shared_width = 0; /* -1: refused */
+    const bool is_said = any_of(reader, experts, &count);
+    if (family->has_experts && (!is_said || count == 0))
+        ADV_REFUSE(reader->err, ADV_AT(reader->at, "num_experts"), NULL,
+                   "%s has experts, and the file does not say how many", family->model_type);
+    if (!is_said || count <= 1) return;
     keys->num_experts = count;
     need(reader, per_token, &keys->num_experts_per_tok);
     keys->base_moe_mlp_dim = keys->base_mlp_dim;
@@ -146,6 +170,7 @@ static void check_layers(const struct reader *reader)
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
         if (whole(reader, ones[i], &value) && value != 1)
             refuse(reader, ones[i], "not every layer has experts");
+    (void)whole(reader, "sliding_window", &value); /* decode_hf_window.c tells of it */
     if (json_array_size(json_object_get(reader->config, "mlp_only_layers")) > 0)
         refuse(reader, "mlp_only_layers", "some layers have no experts");
     for (struct adv_json_walk layer = {.in = json_object_get(reader->config, "attn_type_list")};
@@ -176,13 +201,13 @@ adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const
         !json_object_get(config, "attn_type_list"))
         refuse(&reader, "model_type", "lightning attention");
     read_dims(&reader, keys);
-    read_experts(&reader, keys);
+    read_experts(&reader, family, keys);
     check_layers(&reader);
     keys->mlp_activations_count = family->mlp_inputs;
-    keys->use_qk_norm = says(config, "use_qk_norm", family->has_qk_norm);
-    keys->logits_via_embedding = says(config, "tie_word_embeddings", family->is_tied);
-    keys->attention_bias = says(config, "attention_bias", says(config, "use_bias", false));
-    keys->mlp_bias = says(config, "mlp_bias", says(config, "use_bias", false));
+    keys->use_qk_norm = says(&reader, "use_qk_norm", family->has_qk_norm);
+    keys->logits_via_embedding = says(&reader, "tie_word_embeddings", family->is_tied);
+    keys->attention_bias = says(&reader, "attention_bias", says(&reader, "use_bias", false));
+    keys->mlp_bias = says(&reader, "mlp_bias", says(&reader, "use_bias", false));
     keys->without_maxtext = true;
     if (err->count + err->lost_count > before) return err->code;
     ADV_WARN(warnings, "no-maxtext-model", at, "the files that start a training are refused",

@@ -28,7 +28,8 @@ static const struct windowed *family_of(const json_t *config)
 
 static int64_t whole(const json_t *config, const char *member)
 {
-    return json_integer_value(json_object_get(config, member));
+    const double number = json_number_value(json_object_get(config, member));
+    return number > 0 && number < 1e15 ? (int64_t)number : 0;
 }
 
 /* Whether some layers have a window: as the list of layers says, or the members that it is made of. */

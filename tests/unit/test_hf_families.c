@@ -290,6 +290,50 @@ static void layers_that_differ_are_refused_not_dropped(void **state)
     }
 }
 
+/* A number that is not read as one would make another model, and nobody would see it. */
+static void a_member_of_the_wrong_kind_is_refused_not_left_out(void **state)
+{
+    (void)state;
+#define GLM   DIMS("glm4_moe", "4096", "46", "96", "8", "10944", "151552") ",\"num_experts_per_tok\":8,"
+#define OLMOE DIMS("olmoe", "2048", "16", "16", "16", "1024", "50304") ",\"num_experts_per_tok\":8,"
+#define PHI                                                                                                  \
+    "\"model_type\":\"phi3\",\"hidden_size\":5120,\"num_hidden_layers\":40,\"num_attention_heads\":40,"      \
+    "\"intermediate_size\":17920,\"vocab_size\":100352,"
+    static const struct {
+        const char *hf, *member;
+    } rows[] = {
+        {GLM "\"n_routed_experts\":\"128\"", "n_routed_experts"},
+        {GLM "\"n_routed_experts\":128.5", "n_routed_experts"},
+        {GLM "\"n_routed_experts\":null", "num_experts"},
+        {GLM "\"n_routed_experts\":128,\"moe_intermediate_size\":\"1408\"", "moe_intermediate_size"},
+        {OLMOE "\"norm_topk_prob\":false", "num_experts"},
+        {DIMS("qwen2_moe", "3584", "28", "28", "4", "18944", "151936"), "num_experts"},
+        {PHI "\"num_key_value_heads\":\"10\"", "num_key_value_heads"},
+        {PHI "\"head_dim\":\"256\"", "head_dim"},
+        {PHI "\"tie_word_embeddings\":\"true\"", "tie_word_embeddings"},
+        {PHI "\"sliding_window\":\"1024\"", "sliding_window"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *answer = estimate(rows[i].hf);
+        if (answer) fail_msg("taken: %s", rows[i].hf);
+        assert_int_equal(refused.count, 1);
+        assert_string_equal(refused.findings[0].pointer + strlen("/model/hf_config/"), rows[i].member);
+    }
+    static const char *const same[][2] = {
+        {GLM "\"n_routed_experts\":128,\"moe_intermediate_size\":1408",
+         GLM "\"n_routed_experts\":128.0,\"moe_intermediate_size\":1408.0"},
+        {PHI "\"num_key_value_heads\":10", PHI "\"num_key_value_heads\":10.0"}};
+    for (int i = 0; i < 2; i++) {
+        json_t *first = must_estimate(same[i][0]), *second = must_estimate(same[i][1]);
+        assert_true(json_equal(json_object_get(first, "model"), json_object_get(second, "model")));
+        json_decref(first);
+        json_decref(second);
+    }
+#undef GLM
+#undef OLMOE
+#undef PHI
+}
+
 static void infinity_in_a_member_that_nobody_needs_is_no_mistake(void **state)
 {
     (void)state;
@@ -309,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_configuration_file_is_a_request_for_its_model),
         cmocka_unit_test(windows_that_are_not_priced_are_told_where_they_are_shorter),
         cmocka_unit_test(layers_that_differ_are_refused_not_dropped),
+        cmocka_unit_test(a_member_of_the_wrong_kind_is_refused_not_left_out),
         cmocka_unit_test(infinity_in_a_member_that_nobody_needs_is_no_mistake),
     };
     return run_group_with_catalog(tests);

@@ -185,6 +185,54 @@ static void families_of_model_files_are_the_catalog_model_with_their_dimensions(
     assert_non_null(strstr(refused.findings[0].hint, "llama4-17b-16e"));
 }
 
+/* A file that is nearly one of the catalog's models is not that model. */
+static void one_dimension_that_differs_is_another_model(void **state)
+{
+    (void)state;
+#define KIMI  DIMS("kimi_k2", "7168", "61", "64", "64", "18432", "163840") ",\"n_routed_experts\":384"
+#define OLMO3 DIMS("olmo3", "4096", "32", "32", "32", "11008", "100278")
+    static const struct {
+        const char *hf, *member;
+    } rows[] = {
+        {DIMS("kimi_k2", "7168", "61", "64", "64", "20000", "163840"), "intermediate_size"},
+        {DIMS("kimi_k2", "7168", "61", "64", "64", "18432", "32000"), "vocab_size"},
+        {KIMI ",\"moe_intermediate_size\":1024", "moe_intermediate_size"},
+        {KIMI ",\"n_shared_experts\":2", "n_shared_experts"},
+        {KIMI ",\"first_k_dense_replace\":3", "first_k_dense_replace"},
+        {KIMI ",\"kv_lora_rank\":256", "kv_lora_rank"},
+        {KIMI ",\"num_experts_per_tok\":\"8\"", "num_experts_per_tok"},
+        {KIMI ",\"moe_intermediate_size\":\"2048\"", "moe_intermediate_size"},
+        {OLMO3 ",\"head_dim\":64", "head_dim"},
+        {OLMO3 ",\"sliding_window\":1024", "sliding_window"},
+        {OLMO3 ",\"layer_types\":[\"sliding_attention\",\"full_attention\"]", "layer_types"},
+        {"\"model_type\":\"llama4\",\"text_config\":{" DIMS(
+             "llama4_text", "5120", "48", "40", "8", "8192",
+             "202048") ",\"num_local_experts\":16,\"interleave_moe_layer_step\":2}",
+         "text_config/interleave_moe_layer_step"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *answer = estimate(rows[i].hf);
+        if (answer) fail_msg("taken: %s", rows[i].hf);
+        assert_int_equal(refused.count, 1);
+        assert_string_equal(refused.findings[0].pointer + strlen("/model/hf_config/"), rows[i].member);
+    }
+    static const char *const whole[] = {
+        KIMI ".0,\"moe_intermediate_size\":2048,\"n_shared_experts\":1,\"first_k_dense_replace\":1,"
+             "\"num_experts_per_tok\":8,\"q_lora_rank\":1536,\"kv_lora_rank\":512,\"qk_nope_head_dim\":128,"
+             "\"v_head_dim\":128,\"head_dim\":64",
+        OLMO3 ",\"sliding_window\":4096,\"layer_types\":[\"sliding_attention\",\"sliding_attention\","
+              "\"sliding_attention\",\"full_attention\"]",
+        DIMS("olmo3", "4096", "32", "32", "32", "11008", "100352"),
+        DIMS("qwen3_next", "2048", "48", "16", "2", "5120",
+             "151936") ",\"num_experts\":512,\"moe_intermediate_size\":512,\"head_dim\":256,"
+                       "\"shared_expert_intermediate_size\":512,\"mlp_only_layers\":[],"
+                       "\"decoder_sparse_step\":1,\"full_attention_interval\":4",
+    };
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) json_decref(must_estimate(whole[i]));
+#undef KIMI
+#undef OLMO3
+}
+
 /* A family that is not known: the models of the catalog that may be meant stand in the hint. */
 static void an_unknown_family_names_the_models_that_may_be_meant(void **state)
 {
@@ -349,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_shared_expert_has_its_own_width),
         cmocka_unit_test(no_command_is_made_for_a_model_that_maxtext_lacks),
         cmocka_unit_test(families_of_model_files_are_the_catalog_model_with_their_dimensions),
+        cmocka_unit_test(one_dimension_that_differs_is_another_model),
         cmocka_unit_test(an_unknown_family_names_the_models_that_may_be_meant),
         cmocka_unit_test(a_configuration_file_is_a_request_for_its_model),
         cmocka_unit_test(windows_that_are_not_priced_are_told_where_they_are_shorter),

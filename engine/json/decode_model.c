@@ -251,6 +251,18 @@ static void add_unknown(adv_err *err, const adv_err *found, const char *at, cons
     err->lost_count += found->lost_count;
 }
 
+/* Keys that the block does not read, as MaxText does not. */
+static void warn_of_unread(const struct adv_model_keys *keys, const char *at, const json_t *overrides,
+                           const char *overrides_at, adv_err *warnings)
+{
+    static const char key[] = "shared_experts";
+    if (!warnings || keys->shared_experts == 0 || adv_decoder_has_shared_experts(keys->decoder_block)) return;
+    ADV_WARN(warnings, "ignored-key", ADV_AT(json_object_get(overrides, key) ? overrides_at : at, key),
+             "leave it out, or use deepseek as decoder_block",
+             "decoder_block \"%s\" has no shared experts: MaxText ignores the key",
+             adv_decoder_name(keys->decoder_block));
+}
+
 adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *value, const char *at,
                                const json_t *overrides, const char *overrides_at, struct adv_model *model,
                                adv_err *err, adv_err *warnings)
@@ -280,6 +292,7 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
     code = adv_model_build(&keys, at, model, &unbuilt);
     if (code == ADV_OK || !refuse_label(catalog, value, at, overrides_at, &keys, err))
         add_unknown(err, &unbuilt, at, overrides, overrides_at);
+    warn_of_unread(&keys, at, overrides, overrides_at, warnings);
     return members_wrong ? ADV_E_INVALID : code;
 }
 

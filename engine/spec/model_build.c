@@ -11,6 +11,7 @@ ADV_NAMES(adv_decoder_name, enum adv_decoder, ADV_DECODER_TABLE(NAME))
 /* Properties of a decoder block that no key changes. */
 static const struct decoder_traits {
     bool has_experts;      /* num_experts > 1 makes routed experts */
+    bool has_shared;       /* shared_experts stand beside them; other blocks do not read the key */
     bool always_qk_norm;   /* query and key norms without use_qk_norm */
     bool wide_qk_norm;     /* the norms span all heads, not one (olmo3) */
     bool unscaled_qk_norm; /* norms without parameters (llama4) */
@@ -35,6 +36,7 @@ static const struct decoder_traits {
                             .input_names = ADV_INPUTS_NAMED_ONCE},
     [ADV_DECODER_GEMMA3] = {.norms = 4, .scan_block = 6, .post_ffw_norm = true, .always_qk_norm = true},
     [ADV_DECODER_GEMMA4] = {.has_experts = true,
+                            .has_shared = true,
                             .norms = 4,
                             .scan_block = 1,
                             .post_ffw_norm = true,
@@ -53,24 +55,28 @@ static const struct decoder_traits {
          .narrow = true,
          .caveat = "no step with its narrow stream between attention and experts was compiled or measured"},
     [ADV_DECODER_QWEN3_NEXT] = {.has_experts = true,
+                                .has_shared = true,
                                 .norms = 2,
                                 .scan_block = 4,
                                 .always_qk_norm = true,
                                 .input_names = ADV_INPUTS_UNNAMED,
                                 .full_layer_alone = true},
     [ADV_DECODER_QWEN3_5] = {.has_experts = true,
+                             .has_shared = true,
                              .norms = 2,
                              .scan_block = 4,
                              .always_qk_norm = true,
                              .input_names = ADV_INPUTS_UNNAMED,
                              .full_layer_alone = true},
-    [ADV_DECODER_DEEPSEEK] = {.has_experts = true, .norms = 2, .scan_block = 1},
+    [ADV_DECODER_DEEPSEEK] = {.has_experts = true, .has_shared = true, .norms = 2, .scan_block = 1},
     [ADV_DECODER_DEEPSEEK4] = {.has_experts = true,
+                               .has_shared = true,
                                .norms = 2,
                                .scan_block = 2,
                                .caveat = "compressed attention and hyper-connections are approximated: no "
                                          "measurement stands behind them"},
-    [ADV_DECODER_LLAMA4] = {.has_experts = true, .norms = 2, .scan_block = 4, .unscaled_qk_norm = true},
+    [ADV_DECODER_LLAMA4] =
+        {.has_experts = true, .has_shared = true, .norms = 2, .scan_block = 4, .unscaled_qk_norm = true},
     [ADV_DECODER_OLMO3] = {.norms = 2, .scan_block = 4, .wide_qk_norm = true, .post_ffw_norm = true},
     [ADV_DECODER_ENVY] =
         {.has_experts = true,
@@ -79,6 +85,11 @@ static const struct decoder_traits {
          .post_ffw_norm = true,
          .caveat = "the envy block is priced as a plain transformer block with a post-feed-forward norm"},
 };
+
+bool adv_decoder_has_shared_experts(enum adv_decoder decoder)
+{
+    return decoder_traits[decoder].has_shared;
+}
 
 void adv_model_keys_defaults(struct adv_model_keys *keys)
 {
@@ -290,9 +301,9 @@ static void fill_ffn(const struct adv_model_keys *keys, const struct scaled *dim
     layer->moe_mlp_dim = dims->moe_mlp_dim;
     layer->moe_input_dim =
         traits->narrow && keys->moe_expert_input_dim > 0 ? keys->moe_expert_input_dim : dims->emb_dim;
-    layer->shared_experts = (int)keys->shared_experts;
-    layer->shared_mlp_dim = keys->shared_experts * (is_gemma4 ? dims->mlp_dim : dims->moe_mlp_dim);
-    if (keys->shared_experts > 0 && keys->shared_mlp_dim > 0) layer->shared_mlp_dim = keys->shared_mlp_dim;
+    layer->shared_experts = traits->has_shared ? (int)keys->shared_experts : 0;
+    layer->shared_mlp_dim = layer->shared_experts * (is_gemma4 ? dims->mlp_dim : dims->moe_mlp_dim);
+    if (layer->shared_experts > 0 && keys->shared_mlp_dim > 0) layer->shared_mlp_dim = keys->shared_mlp_dim;
     layer->has_shared_gate = keys->shared_experts > 0 && (keys->decoder_block == ADV_DECODER_QWEN3_NEXT ||
                                                           keys->decoder_block == ADV_DECODER_QWEN3_5);
     layer->has_expert_scale = is_gemma4;
@@ -368,6 +379,28 @@ static void check_experts(const struct adv_model_keys *keys, struct complaint *t
     }
 }
 
+/* The attention that a block of MaxText is made for: with another its layers do not build. */
+static void check_attention(const struct adv_model_keys *keys, struct complaint *to)
+{
+    const bool is_deepseek = keys->decoder_block == ADV_DECODER_DEEPSEEK;
+    const bool is_multi_head = keys->base_num_kv_heads == keys->base_num_query_heads;
+    char text[ADV_LIMIT_DETAIL];
+    (void)snprintf(text, sizeof text, "decoder_block \"%s\" has no multi-head latent attention",
+                   adv_decoder_name(keys->decoder_block));
+    if (keys->is_mla && !is_deepseek)
+        complain(to, "attention_type", "leave it out, or use deepseek as decoder_block", text);
+    if (is_deepseek && !keys->is_mla && !keys->without_maxtext)
+        complain(
+            to, "attention_type", "set it to mla",
+            "decoder_block \"deepseek\" has multi-head latent attention only: attention_type must be mla");
+    if (keys->is_mla && !is_multi_head)
+        complain(to, "base_num_kv_heads", "set it to base_num_query_heads",
+                 "multi-head latent attention needs as many key-value heads as query heads");
+    if (keys->decoder_block == ADV_DECODER_GPT3 && !is_multi_head)
+        complain(to, "base_num_kv_heads", "set it to base_num_query_heads",
+                 "decoder_block \"gpt3\" needs as many key-value heads as query heads");
+}
+
 static void check_together(const struct adv_model_keys *keys, struct complaint *to)
 {
     char text[ADV_LIMIT_DETAIL];
@@ -382,9 +415,7 @@ static void check_together(const struct adv_model_keys *keys, struct complaint *
                        (long long)keys->base_num_query_heads, (long long)keys->base_num_kv_heads);
         complain(to, "base_num_kv_heads", "MaxText refuses this when it builds the model", text);
     }
-    if (keys->is_mla && keys->base_num_kv_heads != keys->base_num_query_heads)
-        complain(to, "base_num_kv_heads", "set it to base_num_query_heads",
-                 "multi-head latent attention needs as many key-value heads as query heads");
+    check_attention(keys, to);
     if (needs_window && keys->sliding_window_size <= 0) {
         (void)snprintf(text, sizeof text,
                        "decoder_block \"%s\" has sliding-window layers: sliding_window_size is required",

@@ -133,6 +133,50 @@ static void dims_that_do_not_go_together_are_refused_with_numbers(void **state)
 }
 
 /* A name in an object is a label: whoever changes a key of a catalogued model is told how. */
+#define LAYERS(block, kv)                                                                                    \
+    "{\"base_emb_dim\":1024,\"base_num_query_heads\":8,\"base_num_kv_heads\":" kv ",\"base_mlp_dim\":4096,"  \
+    "\"base_num_decoder_layers\":4,\"vocab_size\":32000,\"decoder_block\":\"" block "\""
+
+/* What MaxText's layers do not build with is no model. */
+static void a_block_has_the_attention_it_is_made_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *pointer;
+    } rows[] = {
+        {LAYERS("llama2", "8") ",\"attention_type\":\"mla\"}", "/model/attention_type"},
+        {LAYERS("qwen3_moe", "8") ",\"num_experts\":8,\"attention_type\":\"mla\"}", "/model/attention_type"},
+        {LAYERS("deepseek", "8") ",\"attention_type\":\"global\"}", "/model/attention_type"},
+        {LAYERS("deepseek", "8") "}", "/model/attention_type"},
+        {LAYERS("gpt3", "2") "}", "/model/base_num_kv_heads"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(decode(rows[i].model), ADV_E_INVALID);
+        assert_int_equal(err.count, 1);
+        assert_string_equal(err.findings[0].pointer, rows[i].pointer);
+    }
+    assert_int_equal(decode(LAYERS("deepseek", "8") ",\"attention_type\":\"mla\"}"), ADV_OK);
+    assert_int_equal(decode(LAYERS("gpt3", "8") "}"), ADV_OK);
+}
+
+static void shared_experts_count_where_the_block_has_them(void **state)
+{
+    (void)state;
+#define EXPERTS ",\"num_experts\":8,\"num_experts_per_tok\":2,\"shared_experts\":2"
+    static const char *const without[] = {LAYERS("mixtral", "8") EXPERTS "}",
+                                          LAYERS("qwen3_moe", "8") EXPERTS "}"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(decode(without[i]), ADV_OK);
+        assert_int_equal(model.layers[0].shared_experts, 0);
+        assert_int_equal(model.layers[0].shared_mlp_dim, 0);
+        assert_true(has_finding(&warnings, "/model/shared_experts", "MaxText ignores"));
+    }
+    assert_int_equal(decode(LAYERS("deepseek", "8") EXPERTS ",\"attention_type\":\"mla\"}"), ADV_OK);
+    assert_int_equal(model.layers[0].shared_experts, 2);
+    assert_int_equal(warnings.count, 0);
+#undef EXPERTS
+}
+
 static void a_catalogued_name_over_a_few_keys_is_explained_once(void **state)
 {
     (void)state;
@@ -362,6 +406,8 @@ int main(void)
         cmocka_unit_test(an_object_with_a_catalog_name_alone_is_told_how_to_write_it),
         cmocka_unit_test(unknown_members_are_warnings_with_the_nearest_key),
         cmocka_unit_test(dims_that_do_not_go_together_are_refused_with_numbers),
+        cmocka_unit_test(a_block_has_the_attention_it_is_made_for),
+        cmocka_unit_test(shared_experts_count_where_the_block_has_them),
         cmocka_unit_test(a_catalogued_name_over_a_few_keys_is_explained_once),
         cmocka_unit_test(experts_without_a_block_name_are_mixtral),
         cmocka_unit_test(hf_configs_give_the_catalog_models),

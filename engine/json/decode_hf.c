@@ -7,6 +7,7 @@
 #include "engine/base/text.h"
 #include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_model.h"
+#include "engine/maxtext/run.h"
 
 struct reader {
     const json_t *config;
@@ -295,10 +296,35 @@ static void read_gpt2(const struct reader *reader)
     read_bool(reader, "tie_word_embeddings", &keys->logits_via_embedding);
 }
 
+/* The layers cost the same in MaxText, but its command would train another model. */
+static void leave_maxtext(const struct reader *reader, const char *member, const char *why)
+{
+    reader->keys->without_maxtext = true;
+    if (reader->warnings)
+        ADV_WARN(reader->warnings, "no-maxtext-model", ADV_AT(reader->at, member),
+                 "the files that start a training are refused", "%s: time and memory are from its dimensions",
+                 why);
+}
+
 static void read_gpt_neox(const struct reader *reader)
 {
     read_common(reader);
     reader->keys->mlp_activations_count = 1;
+    leave_maxtext(reader, "model_type", "MaxText's gpt3 block has no rotary positions, which gpt_neox has");
+}
+
+/* gpt_oss has a gate of its own, whatever the file names. */
+static void judge_activation(const struct reader *reader)
+{
+    static const char *const members[] = {"hidden_activation", "hidden_act", "activation_function"};
+    const char *name = adv_hf_activation(reader->config);
+    size_t member = 0;
+    char why[ADV_LIMIT_DETAIL];
+    if (!name || adv_maxtext_has_activation(name) || reader->keys->decoder_block == ADV_DECODER_GPT_OSS)
+        return;
+    while (member < 2 && !json_is_string(json_object_get(reader->config, members[member]))) member++;
+    (void)snprintf(why, sizeof why, "MaxText has no activation \"%.80s\"", name);
+    leave_maxtext(reader, members[member], why);
 }
 
 static const struct architecture {
@@ -375,5 +401,6 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
     if (json_is_object(text)) reader.at = nested_at;
     architecture->read(&reader);
     warn_of_rope(&reader);
+    judge_activation(&reader);
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
 }

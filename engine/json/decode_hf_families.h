@@ -28,6 +28,10 @@ void adv_hf_warn_of_window(const json_t *model, const char *at, int64_t seq_len,
  * layers of two kinds what the global ones have. NULL: nothing. */
 const json_t *adv_hf_rope(const json_t *config, const char **member);
 
+/* The activation that the configuration of a decoder names, as jax.nn calls it: "gelu" of gelu_new; NULL:
+ * none. */
+const char *adv_hf_activation(const json_t *config);
+
 /* Its dimensions as keys of the block that costs the same; keys->without_maxtext is set. ADV_E_INVALID:
  * missing dimensions; ADV_E_UNSUPPORTED: layers that are not all alike. */
 ADV_MUST_CHECK adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const char *at,

@@ -91,6 +91,14 @@ static void put_yarn(const struct writer *writer, const json_t *scaling)
             ADV_M("rope_attention_scaling", json_boolean(gpt_oss || !writer->keys->is_mla)));
 }
 
+/* Latent attention is scaled wherever the two lengths differ, as MaxText's defaults do. */
+static void put_length(const struct writer *writer)
+{
+    const double length = number(writer->config, "max_position_embeddings", 4096);
+    ADV_PUT(writer->object, ADV_M("max_position_embeddings", length),
+            ADV_M("original_max_position_embeddings", length));
+}
+
 static void put_rope(const struct writer *writer)
 {
     static const char *const bases[] = {"rope_theta", "rotary_emb_base", NULL};
@@ -100,22 +108,29 @@ static void put_rope(const struct writer *writer)
     if (!type) type = json_string_value(json_object_get(scaling, "type"));
     ADV_PUT(writer->object, ADV_M("rope_max_timescale", number_of(writer->config, bases, base)),
             ADV_M("rope_type", "default"));
+    if (writer->keys->is_mla && !(type && strcmp(type, "yarn") == 0)) put_length(writer);
     if (type && strcmp(type, "llama3") == 0) ADV_PUT(writer->object, ADV_M("rope_type", "llama3.1"));
     if (type && strcmp(type, "yarn") == 0) put_yarn(writer, scaling);
     if (type && strcmp(type, "linear") == 0)
         copy_number(writer, scaling, "factor", "rope_linear_scaling_factor");
 }
 
-static void put_activations(const struct writer *writer)
+const char *adv_hf_activation(const json_t *config)
 {
     static const char *const members[] = {"hidden_activation", "hidden_act", "activation_function"};
     const char *name = NULL;
     for (size_t i = 0; i < sizeof members / sizeof *members && !name; i++)
-        name = json_string_value(json_object_get(writer->config, members[i]));
+        name = json_string_value(json_object_get(config, members[i]));
+    if (!name) return NULL;
+    if (strncmp(name, "gelu", 4) == 0) return "gelu"; /* gelu_new, gelu_pytorch_tanh: how it is computed */
+    return strcmp(name, "swish") == 0 ? "silu" : name;
+}
+
+static void put_activations(const struct writer *writer)
+{
+    const char *name = adv_hf_activation(writer->config);
     const bool fixed = writer->keys->decoder_block == ADV_DECODER_GPT_OSS;
     if (!name || fixed) name = family_of(writer->model_type)->activation;
-    if (strncmp(name, "gelu", 4) == 0) name = "gelu"; /* gelu_new, gelu_pytorch_tanh: how it is computed */
-    if (strcmp(name, "swish") == 0) name = "silu";
     json_t *list = json_array();
     (void)json_array_append_new(list, json_string(name));
     if (writer->keys->mlp_activations_count > 1) (void)json_array_append_new(list, json_string("linear"));

@@ -6,6 +6,7 @@
 
 #include "engine/base/text.h"
 #include "engine/json/decode_hf_families.h"
+#include "engine/maxtext/run.h"
 
 #define INTEGER_NAME(key, fallback, low, high) #key,
 #define PLAIN_NAME(key)                        #key,
@@ -39,9 +40,14 @@ static void decode_activations(const json_t *object, const char *at, struct adv_
         return;
     }
     for (struct adv_json_walk name = {.in = list}; adv_json_next(&name);) {
-        if (json_is_string(name.value)) continue;
-        ADV_REFUSE(err, pointer, NULL, "mlp_activations must hold names, not %s",
-                   adv_json_type_name(name.value));
+        const char *text = json_string_value(name.value);
+        if (text && adv_maxtext_has_activation(text)) continue;
+        if (text)
+            ADV_REFUSE(err, pointer, "a function of jax.nn: silu, gelu, relu, …",
+                       "MaxText has no activation \"%.80s\"", text);
+        else
+            ADV_REFUSE(err, pointer, NULL, "mlp_activations must hold names, not %s",
+                       adv_json_type_name(name.value));
         return;
     }
     keys->mlp_activations_count = (int)count;
@@ -263,6 +269,22 @@ static void warn_of_unread(const struct adv_model_keys *keys, const char *at, co
              adv_decoder_name(keys->decoder_block));
 }
 
+/* MaxText takes the scale of gemma3's queries from its own names, and stops at others. Of files of Hugging
+ * Face such a name is written. */
+static void warn_of_name(const struct adv_model_keys *keys, const json_t *value, const char *at,
+                         adv_err *warnings)
+{
+    static const char prefix[] = "gemma3-";
+    if (keys->decoder_block != ADV_DECODER_GEMMA3 || json_object_get(value, "hf_config") ||
+        strncmp(keys->maxtext_name, prefix, sizeof prefix - 1) == 0)
+        return;
+    (void)adv_err_add_rule(
+        warnings, ADV_E_ILLEGAL, "gemma3-name", at,
+        "give gemma3-4b, gemma3-12b or gemma3-27b as model, and its keys in config with override_model_config",
+        "MaxText builds gemma3 layers under the names of its own gemma3 models only: the time is right, but "
+        "it refuses the command");
+}
+
 adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *value, const char *at,
                                const json_t *overrides, const char *overrides_at, struct adv_model *model,
                                adv_err *err, adv_err *warnings)
@@ -293,6 +315,7 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
     if (code == ADV_OK || !refuse_label(catalog, value, at, overrides_at, &keys, err))
         add_unknown(err, &unbuilt, at, overrides, overrides_at);
     warn_of_unread(&keys, at, overrides, overrides_at, warnings);
+    if (warnings) warn_of_name(&keys, value, at, warnings);
     return members_wrong ? ADV_E_INVALID : code;
 }
 
@@ -348,7 +371,7 @@ adv_code adv_decode_model_given(const json_t *value, struct adv_arena *arena, co
     if (adv_hf_is_plain(json_string_value(json_object_get(hf, "model_type")))) return ADV_OK;
     if (!hf)
         object = given_keys(value);
-    else if (adv_decode_hf_config(hf, "", &decoded, &reported, NULL) == ADV_OK)
+    else if (adv_decode_hf_config(hf, "", &decoded, &reported, NULL) == ADV_OK && !decoded.without_maxtext)
         object = keys_as_json(&decoded);
     if (hf && object) adv_decode_hf_settings(hf, &decoded, object);
     size_t room = json_object_size(object);

@@ -30,6 +30,18 @@ const char *adv_maxtext_modules(const char *version)
     return strcmp(version, "0.1.0") == 0 ? "MaxText" : ADV_MAXTEXT_MODULES;
 }
 
+bool adv_maxtext_has_activation(const char *name)
+{
+    static const char *const names[] = {
+        "celu",       "elu",     "gelu",       "hard_sigmoid", "hard_silu", "hard_swish",  "hard_tanh",
+        "identity",   "linear",  "leaky_relu", "log_sigmoid",  "mish",      "relu",        "relu6",
+        "selu",       "sigmoid", "silu",       "soft_sign",    "softplus",  "sparse_plus", "sparse_sigmoid",
+        "squareplus", "swish",   "tanh",       "sqrtsoftplus"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
 bool adv_maxtext_is_base_file(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

@@ -17,6 +17,9 @@ void adv_maxtext_release(const char *version, struct adv_text *text);
 /* The package of `train` and `train_compile` in that release. */
 const char *adv_maxtext_modules(const char *version);
 
+/* Whether mlp_activations takes the name: a function of jax.nn, or one of MaxText's own. */
+bool adv_maxtext_has_activation(const char *name);
+
 /* Whether a configuration file, by its path, is MaxText's base.yml: it says its defaults and no more. */
 bool adv_maxtext_is_base_file(const char *path);
 

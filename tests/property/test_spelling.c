@@ -335,7 +335,7 @@ static void an_advised_configuration_is_the_whole_model(void **state)
         assert_config_is_complete(own, names[i]);
         json_decref(entry);
     }
-    static const char *const configs[] = {"gpt-oss-20b", "gemma3-27b", "deepseek2-16b", "gpt-neox-20b",
+    static const char *const configs[] = {"gpt-oss-20b", "gemma3-27b", "deepseek2-16b", "gpt2",
                                           "qwen3-30b-a3b"};
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
         char path[128];

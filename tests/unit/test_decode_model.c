@@ -357,6 +357,68 @@ static void both_spellings_of_a_rotary_embedding_train_one_model(void **state)
     json_decref(config);
 }
 
+/* Without a scaling in the file MaxText's default lengths, 163840 over 4096, would scale the softmax. */
+static void latent_attention_without_a_scaling_has_none(void **state)
+{
+    (void)state;
+    json_t *config = json_load_file("tests/data/hf/deepseek3-671b.json", 0, NULL);
+    json_t *scaled = settings_of(config);
+    assert_close(json_number_value(json_object_get(scaled, "original_max_position_embeddings")), 4096, 0);
+    assert_close(json_number_value(json_object_get(scaled, "max_position_embeddings")), 163840, 0);
+    (void)json_object_set_new(config, "rope_scaling", json_null());
+    (void)json_object_set_new(config, "max_position_embeddings", json_integer(8192));
+    json_t *plain = settings_of(config);
+    assert_string_equal(json_string_value(json_object_get(plain, "rope_type")), "default");
+    assert_close(json_number_value(json_object_get(plain, "original_max_position_embeddings")), 8192, 0);
+    assert_close(json_number_value(json_object_get(plain, "max_position_embeddings")), 8192, 0);
+    json_decref(scaled);
+    json_decref(plain);
+    json_decref(config);
+}
+
+/* What MaxText's layers are not is priced, and no command is made of it. */
+static void what_maxtext_would_train_otherwise_is_without_maxtext(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_hf_file("gpt2"), ADV_OK);
+    assert_false(model.without_maxtext);
+    assert_int_equal(decode_hf_file("gpt-neox-20b"), ADV_OK);
+    assert_true(model.without_maxtext);
+    assert_true(has_finding(&warnings, "/model/hf_config/model_type", "rotary"));
+    static const char *const names[] = {"relu2", "quick_gelu"};
+    for (int i = 0; i < 2; i++) {
+        json_t *config = json_load_file("tests/data/hf/llama3.1-8b.json", 0, NULL);
+        (void)json_object_set_new(config, "hidden_act", json_string(names[i]));
+        json_t *root = json_pack("{s:o}", "hf_config", config);
+        assert_int_equal(decode_json(root), ADV_OK);
+        assert_true(model.without_maxtext);
+        assert_true(has_finding(&warnings, "/model/hf_config/hidden_act", names[i]));
+        struct adv_arena arena;
+        adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
+        const struct adv_pin *keys = NULL;
+        int count = 1;
+        assert_int_equal(adv_decode_model_given(root, &arena, &keys, &count), ADV_OK);
+        assert_int_equal(count, 0);
+        adv_arena_free(&arena);
+        json_decref(root);
+    }
+    assert_int_equal(decode("{" DENSE ", \"mlp_activations\": [\"relu2\", \"linear\"]}"), ADV_E_INVALID);
+    assert_true(has_finding(&err, "/model/mlp_activations", "relu2"));
+}
+
+/* MaxText takes the scale of their queries from the name of its model. */
+static void gemma3_layers_need_a_name_of_maxtexts(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{" DENSE ", \"decoder_block\": \"gemma3\", \"sliding_window_size\": 512}"),
+                     ADV_OK);
+    assert_true(has_finding(&warnings, "/model", "refuses the command"));
+    assert_int_equal(decode("\"gemma3-4b\""), ADV_OK);
+    assert_int_equal(warnings.count, 0);
+    assert_int_equal(decode_hf_file("gemma3-27b"), ADV_OK);
+    assert_false(has_finding(&warnings, "/model", "refuses the command"));
+}
+
 static void gpt_style_configs_have_the_advertised_size(void **state)
 {
     (void)state;
@@ -415,6 +477,9 @@ int main(void)
         cmocka_unit_test(what_maxtexts_blocks_cannot_express_is_refused),
         cmocka_unit_test(a_rotary_scaling_that_maxtext_lacks_is_said),
         cmocka_unit_test(both_spellings_of_a_rotary_embedding_train_one_model),
+        cmocka_unit_test(latent_attention_without_a_scaling_has_none),
+        cmocka_unit_test(what_maxtext_would_train_otherwise_is_without_maxtext),
+        cmocka_unit_test(gemma3_layers_need_a_name_of_maxtexts),
         cmocka_unit_test(gpt_style_configs_have_the_advertised_size),
         cmocka_unit_test(dims_a_config_leaves_out_are_assumed_and_said),
         cmocka_unit_test(unknown_architectures_are_refused_by_name),

@@ -6,6 +6,7 @@
 
 #include "engine/base/text.h"
 #include "engine/json/decode_hf_families.h"
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/run.h"
 
 #define INTEGER_NAME(key, fallback, low, high) #key,
@@ -198,10 +199,11 @@ static adv_code decode_named(const struct adv_catalog *catalog, const char *name
     return ADV_E_INVALID;
 }
 
-/* The catalogued model that an object is named after; NULL: none. */
+/* The catalogued model that an object is named after, by either member; NULL: none. */
 static const char *namesake_of(const struct adv_catalog *catalog, const json_t *object)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
+    if (!name) name = json_string_value(json_object_get(object, ADV_NAME_MODEL_NAME));
     struct adv_model unused;
     adv_err missing = adv_err_empty();
     const bool is_known = name && (adv_catalog_model_keys(catalog, name) ||
@@ -218,7 +220,7 @@ static bool refuse_label(const struct adv_catalog *catalog, const json_t *object
     char hint[ADV_LIMIT_DETAIL], given[ADV_LIMIT_DETAIL] = "";
     if (!name || keys->base_emb_dim >= 0) return false;
     for (struct adv_json_walk member = {.in = object}; adv_json_next_member(&member);)
-        if (strcmp(member.key, "name") != 0)
+        if (strcmp(member.key, "name") != 0 && strcmp(member.key, ADV_NAME_MODEL_NAME) != 0)
             adv_append(given, sizeof given, "%s%.64s", *given ? ", " : "", member.key);
     (void)snprintf(hint, sizeof hint, "for the catalog's model write \"model\": \"%.80s\"", name);
     if (*given)

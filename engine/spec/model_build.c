@@ -379,6 +379,21 @@ static void check_experts(const struct adv_model_keys *keys, struct complaint *t
     }
 }
 
+/* Heads that no kernel is priced for. Their size by itself is in the range of its key. */
+static void check_heads(const struct adv_model_keys *keys, struct complaint *to)
+{
+    enum { HEADS_MAX = ADV_KERNEL_HEADS_MAX, HEAD_DIM_MAX = ADV_KERNEL_HEAD_DIM_MAX };
+    const int64_t heads = scale_dims(keys).q_heads, size = keys->qk_nope_head_dim + keys->qk_rope_head_dim;
+    char text[ADV_LIMIT_DETAIL];
+    (void)snprintf(text, sizeof text, "%lld query heads, at most %d", (long long)heads, HEADS_MAX);
+    if (heads > HEADS_MAX)
+        complain(to, keys->global_parameter_scale > 1 ? "global_parameter_scale" : "base_num_query_heads",
+                 NULL, text);
+    (void)snprintf(text, sizeof text, "qk_nope_head_dim and qk_rope_head_dim are %lld together, at most %d",
+                   (long long)size, HEAD_DIM_MAX);
+    if (keys->is_mla && size > HEAD_DIM_MAX) complain(to, "qk_nope_head_dim", NULL, text);
+}
+
 /* The attention that a block of MaxText is made for: with another its layers do not build. */
 static void check_attention(const struct adv_model_keys *keys, struct complaint *to)
 {
@@ -416,6 +431,7 @@ static void check_together(const struct adv_model_keys *keys, struct complaint *
         complain(to, "base_num_kv_heads", "MaxText refuses this when it builds the model", text);
     }
     check_attention(keys, to);
+    check_heads(keys, to);
     if (needs_window && keys->sliding_window_size <= 0) {
         (void)snprintf(text, sizeof text,
                        "decoder_block \"%s\" has sliding-window layers: sliding_window_size is required",

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "engine/spec/kernel_shape.h"
 #include "engine/spec/model.h"
 
 /* X(key, default, low, high). A default of -1 outside [low, high] means "must be given". */
@@ -17,7 +18,7 @@
     X(base_mlp_dim, -1, 1, 1 << 24)                                                                          \
     X(base_num_decoder_layers, -1, 1, 10000)                                                                 \
     X(vocab_size, -1, 1, 1 << 26)                                                                            \
-    X(head_dim, 128, 1, 8192)                                                                                \
+    X(head_dim, 128, 1, ADV_KERNEL_HEAD_DIM_MAX)                                                             \
     X(global_parameter_scale, 1, 1, 1 << 20)                                                                 \
     X(num_experts, 1, 1, 4096)                                                                               \
     X(num_experts_per_tok, 1, 1, 4096)                                                                       \
@@ -33,9 +34,9 @@
     X(sliding_window_size, 0, 0, 1 << 28)                                                                    \
     X(q_lora_rank, 0, 0, 1 << 20)                                                                            \
     X(kv_lora_rank, 512, 1, 1 << 20)                                                                         \
-    X(qk_nope_head_dim, 128, 1, 8192)                                                                        \
-    X(qk_rope_head_dim, 64, 0, 8192)                                                                         \
-    X(v_head_dim, 128, 1, 8192)                                                                              \
+    X(qk_nope_head_dim, 128, 1, ADV_KERNEL_HEAD_DIM_MAX)                                                     \
+    X(qk_rope_head_dim, 64, 0, ADV_KERNEL_HEAD_DIM_MAX)                                                      \
+    X(v_head_dim, 128, 1, ADV_KERNEL_HEAD_DIM_MAX)                                                           \
     X(o_groups, 0, 0, 1024)                                                                                  \
     X(o_lora_rank, 0, 0, 1 << 20)                                                                            \
     X(indexer_n_heads, 64, 1, 1024)                                                                          \
@@ -47,7 +48,7 @@
     X(gdn_value_head_dim, 128, 1, 8192)                                                                      \
     X(gdn_conv_kernel_dim, 4, 1, 64)                                                                         \
     X(gdn_chunk_size, 64, 1, 65536)                                                                          \
-    X(global_head_dim, 0, 0, 8192)                                                                           \
+    X(global_head_dim, 0, 0, ADV_KERNEL_HEAD_DIM_MAX)                                                        \
     X(global_num_kv_heads, 0, 0, 1 << 16)                                                                    \
     X(num_kv_shared_layers, 0, 0, 10000)                                                                     \
     X(hidden_size_per_layer_input, 0, 0, 1 << 20)                                                            \

@@ -190,6 +190,33 @@ static void a_catalogued_name_over_a_few_keys_is_explained_once(void **state)
     assert_int_equal(decode("{\"name\": \"llama3.1-8b\", \"base_emb_dim\": 4096}"), ADV_E_INVALID);
     assert_true(has_finding(&err, "/model/vocab_size", "required"));
     assert_int_equal(decode("{\"name\": \"llama3.1-8b\", " DENSE "}"), ADV_OK);
+    assert_int_equal(decode("{\"model_name\": \"llama3.1-8b\"}"), ADV_E_INVALID);
+    assert_int_equal(err.count, 1);
+    assert_true(has_finding(&err, "/model", "\"model\": \"llama3.1-8b\""));
+}
+
+/* Sizes of heads that no kernel is priced for are told at the key that says them. */
+static void heads_beyond_pricing_are_refused_at_their_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *pointer;
+    } rows[] = {
+        {LAYERS("llama2", "8") ",\"head_dim\":5000}", "/model/head_dim"},
+        {LAYERS("llama2", "8") ",\"base_num_query_heads\":65536,\"global_parameter_scale\":8}",
+         "/model/global_parameter_scale"},
+        {LAYERS("deepseek", "8") ",\"attention_type\":\"mla\",\"v_head_dim\":5000}", "/model/v_head_dim"},
+        {LAYERS("deepseek", "8") ",\"attention_type\":\"mla\",\"qk_nope_head_dim\":4096}",
+         "/model/qk_nope_head_dim"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *root = json_loads(rows[i].model, 0, NULL); /* of a key that is there twice the last counts */
+        assert_int_not_equal(decode_json(root), ADV_OK);
+        json_decref(root);
+        assert_int_equal(err.count, 1);
+        assert_string_equal(err.findings[0].pointer, rows[i].pointer);
+    }
+    assert_int_equal(decode(LAYERS("llama2", "8") ",\"head_dim\":4096}"), ADV_OK);
 }
 
 static void experts_without_a_block_name_are_mixtral(void **state)
@@ -471,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_block_has_the_attention_it_is_made_for),
         cmocka_unit_test(shared_experts_count_where_the_block_has_them),
         cmocka_unit_test(a_catalogued_name_over_a_few_keys_is_explained_once),
+        cmocka_unit_test(heads_beyond_pricing_are_refused_at_their_key),
         cmocka_unit_test(experts_without_a_block_name_are_mixtral),
         cmocka_unit_test(hf_configs_give_the_catalog_models),
         cmocka_unit_test(hf_configs_come_out_as_maxtexts_own_files),

@@ -275,16 +275,18 @@ void adv_decode_catalog_constants(const struct adv_catalog_file *file)
     }
 }
 
-/* What MaxText's file of the model sets: `pins` and its architecture. */
+/* What MaxText's file of the model sets: `pins`, its architecture in `keys`, and `others`, which change
+ * nothing here (NULL: none). */
 static void keep_sets(const struct adv_catalog_file *file, const json_t *pins, const json_t *keys,
-                      struct adv_catalog_model *model)
+                      const json_t *others, struct adv_catalog_model *model)
 {
-    const json_t *const objects[] = {pins, keys};
-    struct adv_config_entry *entries =
-        adv_catalog_rows(file, json_object_size(pins) + json_object_size(keys), sizeof *entries);
+    enum { OBJECTS = 3 };
+    const json_t *const objects[OBJECTS] = {pins, keys, others};
+    const size_t room = json_object_size(pins) + json_object_size(keys) + json_object_size(others);
+    struct adv_config_entry *entries = adv_catalog_rows(file, room, sizeof *entries);
     model->sets = entries;
     model->sets_count = 0;
-    for (int i = 0; entries && i < 2; i++)
+    for (int i = 0; entries && i < OBJECTS; i++)
         for (struct adv_json_walk entry = {.in = objects[i]}; adv_json_next_member(&entry);)
             entries[model->sets_count++] = (struct adv_config_entry){
                 adv_catalog_keep(file, entry.key), adv_catalog_keep_json(file, entry.value)};
@@ -327,7 +329,8 @@ static void decode_catalog_model(const struct adv_catalog_file *file, const json
     const json_t *pins = adv_json_object(row, at, "pins", ADV_JSON_REQUIRED, file->err);
     model->pins_json = adv_catalog_keep_json(file, pins);
     model->keys_json = adv_catalog_keep_json(file, json_object_get(row, "keys"));
-    keep_sets(file, pins, json_object_get(row, "keys"), model);
+    const json_t *others = adv_json_object(row, at, "others", ADV_JSON_OPTIONAL, file->err);
+    keep_sets(file, pins, json_object_get(row, "keys"), others, model);
     if (adv_decode_model_keys(json_object_get(row, "keys"), ADV_AT(at, "keys"), keys, file->err, file->err))
         return;
     decode_model_limits(pins, keys);

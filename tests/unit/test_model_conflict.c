@@ -60,6 +60,24 @@ static void no_key_of_the_models_file_is_set_twice(void **state)
     }
 }
 
+/* Keys that change nothing here stop MaxText all the same: pictures, the tokenizer, rules of the mesh. */
+static void keys_without_a_price_conflict_too(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"qwen3-8b", "tokenizer_type", "\"sentencepiece\"", "huggingface"},
+                                      {"gemma3-4b", "image_size_for_vit", "448", "896"},
+                                      {"llama2-7b", "logical_axis_rules", "[[\"norm\",\"data\"]]", "norm"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int k = 0; k < 2; k++) {
+            json_t *answer = answer_of(kinds[k], &rows[i], false);
+            const char *detail = adv_json_warning(answer, "model-key-conflict");
+            if (!detail || !strstr(detail, rows[i].own))
+                fail_msg("%s: %s", rows[i].key, detail ? detail : "");
+            json_decref(answer);
+        }
+    }
+}
+
 static void the_same_value_or_a_key_of_no_file_is_no_conflict(void **state)
 {
     (void)state;
@@ -80,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_key_of_the_models_file_is_set_twice),
+        cmocka_unit_test(keys_without_a_price_conflict_too),
         cmocka_unit_test(the_same_value_or_a_key_of_no_file_is_no_conflict),
     };
     return run_group_with_catalog(tests);

@@ -366,6 +366,36 @@ static adv_code judge_base(const struct reader *reader, const json_t *request)
     return reader->err->code;
 }
 
+/* Whether the text between is blank to the beginning of the line. */
+static bool begins_line(const char *text, const char *at)
+{
+    while (at > text && (at[-1] == ' ' || at[-1] == '\t')) at--;
+    return at == text || at[-1] == '\n';
+}
+
+/* Loose words: a key of MaxText in front of an "=" that stands by itself ("steps = 3") would be lost. Where
+ * that begins a line, it is of another language. */
+static adv_code judge_loose_words(const struct reader *reader, const char *text, size_t bytes)
+{
+    const char *end = text + bytes;
+    for (const char *at = text; at < end;) {
+        const char *from = at;
+        while (at < end && (isalnum((unsigned char)*at) || *at == '_')) at++;
+        char name[ADV_LIMIT_NAME];
+        const size_t length = (size_t)(at - from);
+        const char *equals = at;
+        while (equals < end && (*equals == ' ' || *equals == '\t')) equals++;
+        const bool is_apart = equals > at && end - equals > 1 && equals[0] == '=' && equals[1] != '=';
+        (void)snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), from);
+        if (is_apart && adv_catalog_key(reader->catalog, name) && !begins_line(text, from))
+            return adv_err_add_rule(reader->err, ADV_E_INVALID, "recipe-word", ADV_AT(at_recipe, name),
+                                    "write key=value without blanks",
+                                    "a blank parts %s from its value: MaxText refuses such words", name);
+        at += length == 0;
+    }
+    return ADV_OK;
+}
+
 /* A script without a command that trains: its manifests, or key=value words wherever they stand. */
 static adv_code read_rest(const struct reader *reader, struct adv_recipe *recipe, const char *text,
                           size_t bytes, json_t **request)
@@ -381,6 +411,7 @@ static adv_code read_rest(const struct reader *reader, struct adv_recipe *recipe
     if (recipe->unread) return refuse_unread(reader, recipe);
     ADV_JSON_OWN json_t *words = NULL;
     adv_code code = adv_decode_shell(text, bytes, &words, reader->err);
+    if (code == ADV_OK) code = judge_loose_words(reader, text, bytes);
     if (code != ADV_OK) return code;
     drop_other_options(reader->catalog, json_object_get(words, "config"));
     if (json_object_size(json_object_get(words, "config")) == 0 &&

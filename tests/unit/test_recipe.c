@@ -253,6 +253,8 @@ static void what_a_recipe_leaves_open_is_asked_for(void **state)
          "write per_device_batch_size=2.5,"},
         {TRAIN "'per_device_batch_size = 2'\n", "\"per_device_batch_size = 2\"",
          "write per_device_batch_size=2,"},
+        {"model_name=llama2-7b per_device_batch_size = 2\n", "parts per_device_batch_size from",
+         "without blanks"},
         {TRAIN "steps\n", "\"steps\" of the command", "key=value without blanks"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -301,6 +303,13 @@ static void a_file_that_is_not_read_may_name_the_model(void **state)
     assert_non_null(strstr(adv_json_warning(answer, "recipe-file"), "sft.yml"));
     json_decref(answer);
 #undef OTHER
+}
+
+static void loose_words_may_hold_other_equations(void **state)
+{
+    (void)state;
+    json_decref(
+        expand("if [ $X = y ]; then echo steps == 3; fi\nsteps = [3]\nmodel_name=llama2-7b steps=3\n"));
 }
 
 static void all_open_variables_are_named_at_once(void **state)
@@ -450,6 +459,7 @@ int main(void)
         cmocka_unit_test(manifests_are_read_inside_their_containers),
         cmocka_unit_test(what_a_recipe_leaves_open_is_asked_for),
         cmocka_unit_test(a_file_that_is_not_read_may_name_the_model),
+        cmocka_unit_test(loose_words_may_hold_other_equations),
         cmocka_unit_test(all_open_variables_are_named_at_once),
         cmocka_unit_test(what_is_given_beside_a_recipe_counts),
         cmocka_unit_test(a_recipe_is_the_baseline_of_an_advice),

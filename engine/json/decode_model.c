@@ -259,16 +259,17 @@ static void add_unknown(adv_err *err, const adv_err *found, const char *at, cons
     err->lost_count += found->lost_count;
 }
 
-/* Keys that the block does not read, as MaxText does not. */
+/* Of shared_experts the block reads less than is asked for, as MaxText does. */
 static void warn_of_unread(const struct adv_model_keys *keys, const char *at, const json_t *overrides,
                            const char *overrides_at, adv_err *warnings)
 {
     static const char key[] = "shared_experts";
-    if (!warnings || keys->shared_experts == 0 || adv_decoder_has_shared_experts(keys->decoder_block)) return;
+    const int built = adv_model_shared_experts(keys);
+    if (!warnings || keys->shared_experts == built) return;
     ADV_WARN(warnings, "ignored-key", ADV_AT(json_object_get(overrides, key) ? overrides_at : at, key),
-             "leave it out, or use deepseek as decoder_block",
-             "decoder_block \"%s\" has no shared experts: MaxText ignores the key",
-             adv_decoder_name(keys->decoder_block));
+             built ? "set it to 1" : "leave it out, or use deepseek as decoder_block",
+             "decoder_block \"%s\" has %s: MaxText ignores %s", adv_decoder_name(keys->decoder_block),
+             built ? "one shared expert" : "no shared experts", built ? "the number" : "the key");
 }
 
 /* MaxText takes the scale of gemma3's queries from its own names, and stops at others. Of files of Hugging

@@ -86,9 +86,12 @@ static const struct decoder_traits {
          .caveat = "the envy block is priced as a plain transformer block with a post-feed-forward norm"},
 };
 
-bool adv_decoder_has_shared_experts(enum adv_decoder decoder)
+int adv_model_shared_experts(const struct adv_model_keys *keys)
 {
-    return decoder_traits[decoder].has_shared;
+    const bool has_one =
+        keys->decoder_block == ADV_DECODER_QWEN3_NEXT || keys->decoder_block == ADV_DECODER_QWEN3_5;
+    if (!decoder_traits[keys->decoder_block].has_shared) return 0;
+    return has_one && keys->shared_experts > 1 ? 1 : (int)keys->shared_experts;
 }
 
 void adv_model_keys_defaults(struct adv_model_keys *keys)
@@ -301,7 +304,7 @@ static void fill_ffn(const struct adv_model_keys *keys, const struct scaled *dim
     layer->moe_mlp_dim = dims->moe_mlp_dim;
     layer->moe_input_dim =
         traits->narrow && keys->moe_expert_input_dim > 0 ? keys->moe_expert_input_dim : dims->emb_dim;
-    layer->shared_experts = traits->has_shared ? (int)keys->shared_experts : 0;
+    layer->shared_experts = adv_model_shared_experts(keys);
     layer->shared_mlp_dim = layer->shared_experts * (is_gemma4 ? dims->mlp_dim : dims->moe_mlp_dim);
     if (layer->shared_experts > 0 && keys->shared_mlp_dim > 0) layer->shared_mlp_dim = keys->shared_mlp_dim;
     layer->has_shared_gate = keys->shared_experts > 0 && (keys->decoder_block == ADV_DECODER_QWEN3_NEXT ||

@@ -106,8 +106,9 @@ struct adv_model_keys {
 /* MaxText's defaults; the keys that must be given are -1. */
 void adv_model_keys_defaults(struct adv_model_keys *keys);
 
-/* Whether the block has shared experts beside its routed ones; others do not read shared_experts. */
-bool adv_decoder_has_shared_experts(enum adv_decoder decoder);
+/* How many shared experts MaxText builds of the key shared_experts: none in most blocks, one at most in
+ * qwen3_next and qwen3_5. */
+int adv_model_shared_experts(const struct adv_model_keys *keys);
 
 /* Makes `model` from `keys` (global_parameter_scale applied). All inconsistencies are reported at once with
  * pointers `at`/key: ADV_E_INVALID for dims that do not go together, ADV_E_UNSUPPORTED for more layer kinds

@@ -174,6 +174,9 @@ static void shared_experts_count_where_the_block_has_them(void **state)
     assert_int_equal(decode(LAYERS("deepseek", "8") EXPERTS ",\"attention_type\":\"mla\"}"), ADV_OK);
     assert_int_equal(model.layers[0].shared_experts, 2);
     assert_int_equal(warnings.count, 0);
+    assert_int_equal(decode(LAYERS("qwen3_next", "8") EXPERTS "}"), ADV_OK);
+    assert_int_equal(model.layers[0].shared_experts, 1);
+    assert_true(has_finding(&warnings, "/model/shared_experts", "one shared expert"));
 #undef EXPERTS
 }
 

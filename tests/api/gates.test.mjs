@@ -121,7 +121,7 @@ test('a model whose heads or windows are others is another model, one that is sa
   const { run_id: window } = await store(gemma({}));
   const [narrow] = await unlike(window, gemma({ override_model_config: true, sliding_window_size: 256 }));
   assert.equal(narrow.code, 'unlike-model');
-  assert.match(narrow.detail, /gemma3-12b \([^)]*72\.7 GFLOP a token\), the baseline gemma3-12b \([^)]*74\.09 GFLOP a token\)/);
+  assert.match(narrow.detail, /gemma3-12b \([^)]*72\.7 GFLOP a token; sliding_window_size 256 instead of 1024\), the baseline gemma3-12b \([^)]*74\.09 GFLOP a token\)/);
   const llama = (config) => request({}, config);
   const { run_id: heads } = await store(llama({}));
   const [wide] = await unlike(heads, llama({ override_model_config: true, base_num_query_heads: 16, head_dim: 256, base_num_kv_heads: 4 }));

@@ -49,7 +49,7 @@ test('a list tells a tight run from one that fits and one that does not', async 
   const verdicts = [[1, 'fits'], [4, 'tight'], [16, 'does_not_fit']];
   for (const [batch] of verdicts)
     await daemon.post('/v1/estimate', { model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4' }, project: 'verdicts', store: true,
-      config: { per_device_batch_size: batch, max_target_length: 8704, remat_policy: 'full' } });
+      config: { per_device_batch_size: batch, max_target_length: 8192, remat_policy: 'full' } });
   const { runs } = await get('/v1/runs?project=verdicts&sort=created_at');
   assert.deepEqual(runs.map(({ fits, fit_verdict }) => [fits, fit_verdict]), verdicts.map(([, verdict]) => [verdict !== 'does_not_fit', verdict]));
 });

@@ -245,7 +245,7 @@ test('a project is calibrated by its measurements, in force and reverted', async
   await page.getByRole('button', { name: 'Fit', exact: true }).click();
   const list = page.getByRole('table', { name: 'Calibrations, newest first' });
   await list.waitFor();
-  assert.match(await list.innerText(), /v6e step time \+\d+\.\d % from 4 measurements, trusted \d+ %; mean error 9\.1 %/);
+  assert.match(await list.innerText(), /v6e step time \+\d+\.\d % from 4 measurements of 4 plans, trusted \d+ %; mean error 9\.1 %/);
   await list.getByRole('button', { name: 'Activate' }).click();
   await list.getByText('in force', { exact: true }).waitFor();
   await list.getByText('Effect on every measured plan').click();

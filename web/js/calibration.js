@@ -17,7 +17,7 @@ function factors(row) {
       ? h(
           'span',
           { class: 'second' },
-          `${chip} ${what} ${signedPercent(fit.correction_frac)} from ${plural(fit.measurements_count, 'measurement', 'measurements')}, trusted ${percent(fit.weight_frac, 0)}; mean error ${percent(fit.mean_abs_error_published_frac)}, then ${percent(fit.mean_abs_error_calibrated_frac)}`,
+          `${chip} ${what} ${signedPercent(fit.correction_frac)} from ${plural(fit.measurements_count, 'measurement', 'measurements')}${fit.plans_count ? ` of ${plural(fit.plans_count, 'plan', 'plans')}` : ''}, trusted ${percent(fit.weight_frac, 0)}; mean error ${percent(fit.mean_abs_error_published_frac)}, then ${percent(fit.mean_abs_error_calibrated_frac)}`,
         )
       : null;
   return row.chips.flatMap(({ chip, step_time: time, hbm }) => [line(chip, 'step time', time), line(chip, 'memory', hbm)]);

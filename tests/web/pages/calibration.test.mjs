@@ -7,7 +7,7 @@ import { pages } from '../pages_setup.mjs';
 
 const { open } = pages({ path: '/#/accuracy' });
 const NONE = { judged_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, bias_frac: null, interval_coverage_frac: null, groups: [], rows: [], memory: { rows: [] }, next_cursor: null };
-const FIT = { measurements_count: 4, weight_frac: 0.6, correction_frac: 0.06, mean_abs_error_published_frac: 0.09, mean_abs_error_calibrated_frac: 0.03 };
+const FIT = { measurements_count: 4, plans_count: 3, weight_frac: 0.6, correction_frac: 0.06, mean_abs_error_published_frac: 0.09, mean_abs_error_calibrated_frac: 0.03 };
 
 const calibration = (number, extra) => ({
   calibration_id: `0193a000-0000-7000-8000-00000000000${number}`,

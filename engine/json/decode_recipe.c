@@ -373,12 +373,21 @@ static bool begins_line(const char *text, const char *at)
     return at == text || at[-1] == '\n';
 }
 
+/* The end of the comment that begins here; `at`: none does. */
+static const char *behind_comment(const char *text, const char *at, const char *end)
+{
+    const bool begins = *at == '#' && (at == text || isspace((unsigned char)at[-1]));
+    while (begins && at < end && *at != '\n') at++;
+    return at;
+}
+
 /* Loose words: a key of MaxText in front of an "=" that stands by itself ("steps = 3") would be lost. Where
- * that begins a line, it is of another language. */
+ * that begins a line, it is of another language; in a comment it is a remark. */
 static adv_code judge_loose_words(const struct reader *reader, const char *text, size_t bytes)
 {
     const char *end = text + bytes;
     for (const char *at = text; at < end;) {
+        at = behind_comment(text, at, end);
         const char *from = at;
         while (at < end && (isalnum((unsigned char)*at) || *at == '_')) at++;
         char name[ADV_LIMIT_NAME];

@@ -308,8 +308,8 @@ static void a_file_that_is_not_read_may_name_the_model(void **state)
 static void loose_words_may_hold_other_equations(void **state)
 {
     (void)state;
-    json_decref(
-        expand("if [ $X = y ]; then echo steps == 3; fi\nsteps = [3]\nmodel_name=llama2-7b steps=3\n"));
+    json_decref(expand(
+        "if [ $X = y ]; then echo steps == 3; fi\nsteps = [3]\n# with steps = 4\nmodel_name=llama2-7b steps=3\n"));
 }
 
 static void all_open_variables_are_named_at_once(void **state)

@@ -54,7 +54,8 @@ static const char *text_of(const json_t *part, const char *member)
     return text ? text : "";
 }
 
-/* Which peak decides the memory: parts count when they are there always or at that peak. */
+/* Which peak decides the memory: parts count when they are there always or at that peak. NULL: no part names
+ * a peak, as in answers of old releases. */
 static const char *deciding_peak(const json_t *parts)
 {
     static const char *const peaks[] = {"loss", "backward", "update"};
@@ -67,7 +68,7 @@ static const char *deciding_peak(const json_t *parts)
     }
     for (int i = 1; i < 3; i++)
         if (sums[i] > sums[best]) best = i;
-    return peaks[best];
+    return sums[best] > 0.0 ? peaks[best] : NULL;
 }
 
 static struct compared_term *term_of(struct compared_terms *terms, const char *name)

@@ -74,6 +74,7 @@ static void parts_that_do_not_add_up_leave_a_row_of_their_own(void **state)
     adv_err_init(&err);
     assert_int_equal(adv_compare_json(ids, responses, 2, &compared, &err), ADV_OK);
     assert_non_null(strstr(compared.json, "{\"name\":\"not_itemised\",\"from\":1,\"to\":0,\"delta\":-1}"));
+    assert_non_null(strstr(compared.json, "\"memory_at_from\":null,\"memory_at_to\":null"));
     adv_answer_free(&compared);
 }
 

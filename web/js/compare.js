@@ -154,7 +154,7 @@ function timePanel(terms, scale, names, show) {
 
 // Either run is itemised at its own peak; of two unlike ones the parts come and go with the moment.
 export function momentsNote({ memory_at_from: from, memory_at_to: to }, names) {
-  if (!from || from === to) return null;
+  if (!from || !to || from === to) return null;
   const said = (at) => MOMENT_TEXT[at].toLowerCase();
   return `${names[0]} needs most ${said(from)}, ${names[1]} ${said(to)}: what is held at only one of these moments comes or goes whole.`;
 }

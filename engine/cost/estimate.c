@@ -240,18 +240,34 @@ static adv_code prepare(const struct adv_estimate_input *input, enum shared shar
     return ADV_OK;
 }
 
+static void correct_slots(struct adv_slot *slots, double time)
+{
+    for (int i = 0; i < ADV_TERM_COUNT; i++) {
+        slots[i].seconds *= time;
+        slots[i].exposed_seconds *= time;
+    }
+}
+
+/* What pictures of a layer read of a trace, so that they add up to the step. */
+static void correct_layer(struct adv_layer_trace *layer, double time)
+{
+    correct_slots(layer->slots, time);
+    for (int i = 0; i < ADV_PASS_COUNT; i++) layer->time.pass_s[i] *= time;
+    layer->time.weights_forward_exposed_s *= time;
+    layer->time.weights_backward_exposed_s *= time;
+}
+
 /* Measurements of a project on the chip correct the whole step and the whole of the memory alike: plans of
  * one machine keep their order, what fits may change. Kernels by themselves stay as they were simulated. */
 static void correct_time(const struct adv_constants *constants, struct adv_account *account)
 {
     const double time = 1.0 + constants->step_time_correction_frac;
     if (constants->step_time_correction_frac == 0.0) return;
-    for (int i = 0; i < ADV_TERM_COUNT; i++) {
-        account->slots[i].seconds *= time;
-        account->slots[i].exposed_seconds *= time;
-        account->exposed.seconds[i] *= time;
-    }
+    correct_slots(account->slots, time);
+    for (int i = 0; i < ADV_TERM_COUNT; i++) account->exposed.seconds[i] *= time;
     account->exposed.hand_overs_s *= time;
+    for (int i = 0; account->trace && i < ADV_LIMIT_LAYER_KINDS; i++)
+        correct_layer(&account->trace->layers[i], time);
 }
 
 static void correct_memory(const struct adv_constants *constants, struct adv_memory *memory,

@@ -2,6 +2,7 @@
  *
  * The search and the estimate keep one sum over all layers. A trace is the same computation once more, noting
  * what each layer kind added to every slot; what no layer added is the embedding's, the head's or the step's.
+ * Where a calibration corrects the step time, the slots and times of the layers are corrected with it.
  */
 #pragma once
 

@@ -41,11 +41,12 @@ static void add_projection(struct listing *listing, const struct adv_projection 
     const double bytes = operand_bytes * (rows * k + k * n) + 2.0 * rows * n;
     const double flops = 2.0 * cost->tokens * p->k * p->n;
     const double seconds = adv_cost_projection_s(cost, p, pass);
+    const double corrected = 1.0 + cost->constants->step_time_correction_frac; /* as the trace's slots are */
     const double stream_s = copies * (adv_cost_stream_s(cost, bytes) + cost->constants->step_matmul_launch_s);
     add(listing, (struct adv_operation){.name = name_of(p),
                                         .pass = pass,
                                         .bound = stream_s < seconds ? ADV_RES_MXU : ADV_RES_HBM,
-                                        .seconds = seconds,
+                                        .seconds = corrected * seconds,
                                         .flops_per_device = copies * flops,
                                         .bytes_per_device = copies * bytes});
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/head_memory.h"
 #include "engine/cost/heap.h"
 #include "engine/cost/scratch.h"
 #include "engine/cost/state.h"
@@ -17,97 +18,6 @@ static double circular_storage_bytes(const struct adv_cost *cost)
         cost->microbatches <= cost->stages * delay)
         return 0.0;
     return 2.0 * cost->tokens * (double)cost->model->emb_dim * cost->microbatches;
-}
-
-/* Whether the gradient of the logits is a tensor though the head is gathered whole: where they are a matrix,
- * of one sequence a device or of a tile of the vocabulary's loop, with fewer rows than the vocabulary and not
- * too few beside emb. Under a cap it is the other way round: a matrix has none. */
-static bool has_loss_gradient(const struct adv_cost *cost)
-{
-    const struct adv_constants *k = cost->constants;
-    const double emb = (double)cost->model->emb_dim, tiles = adv_max(1.0, cost->plan->num_vocab_tiling);
-    const double rows = adv_plan_tokens(cost->plan) / tiles;
-    const bool is_matrix = tiles > 1.0 || rows <= (double)cost->plan->family.seq_len;
-    if (cost->model->logits_soft_cap > 0.0)
-        return !is_matrix && rows >= k->capped_loss_tokens_per_emb_least * emb;
-    return is_matrix && rows < (double)cost->model->vocab_size &&
-           rows >= k->single_loss_tokens_per_emb_least * emb;
-}
-
-/* The mask of the targets' logits, one byte each, that XLA makes for their gradient and keeps as long as
- * that; of all tokens, also where the vocabulary is tiled. */
-static double mask_bytes(const struct adv_cost *cost)
-{
-    const double tokens = adv_plan_tokens(cost->plan);
-    const double most = cost->constants->masked_loss_tokens_per_emb_most * (double)cost->model->emb_dim;
-    return adv_memory_windowed(cost) || tokens > most ? 0.0 : tokens * (double)cost->model->vocab_size;
-}
-
-/* The vocabulary's weights [emb, vocab] with room for whole tiles of eight rows a device, as a gather of rows
- * that fill no whole tiles has them until they are packed; 0: the rows fill tiles. */
-static double padded_gather_bytes(const struct adv_cost *cost)
-{
-    const double emb = (double)cost->model->emb_dim, tile = 8.0;
-    const double rows = emb * cost->tp * cost->stages / cost->weight_shards;
-    const double padded = ceil(rows / tile - 1e-9) * tile;
-    if (padded - rows < 1e-9) return 0.0;
-    return padded / rows * adv_format_bytes(cost->plan->family.dtype) * emb *
-           (double)cost->model->vocab_size / cost->tp;
-}
-
-/* What is left of a place when the next buffer that is to live long comes: nothing smaller fills the rest. */
-static double left_of(double place, double next)
-{
-    return next <= place ? place - next : place;
-}
-
-/* Places at the loss that are free and that the logits are too large for. A padded gather of the head leaves
- * its place below what it was packed into. Where a mask is kept, the tokens' lookup made one, too, and had
- * the table gathered: of a table that is the head the kept mask lies above that of the lookup; of another,
- * it takes the place of the table's padded gather. Seen without transfers, which change what lives when. */
-static double loss_holes(const struct adv_cost *cost)
-{
-    const struct adv_plan *plan = cost->plan;
-    if (adv_memory_windowed(cost) || adv_memory_peels_loops(cost) || plan->num_vocab_tiling > 1) return 0.0;
-    const double mask = mask_bytes(cost), padded = padded_gather_bytes(cost);
-    const double logits = 2.0 * adv_plan_tokens(plan) * (double)cost->model->vocab_size / cost->tp;
-    if (mask > 0.0 && cost->model->ties_embedding) return mask + padded;
-    return left_of(padded, logits) + (mask > 0.0 ? left_of(padded, mask) : 0.0);
-}
-
-/* How many logits are alive at the loss: they and their gradient. Where the head is gathered whole, some
- * generations make the gradient inside the matmuls that read it. */
-static double loss_logits(const struct adv_cost *cost)
-{
-    const struct adv_constants *k = cost->constants;
-    const struct adv_plan *plan = cost->plan;
-    const bool windowed = adv_memory_windowed(cost);
-    if (plan->num_vocab_tiling > 1)
-        return windowed || has_loss_gradient(cost) ? k->tiled_logits_tensors
-                                                   : k->gathered_tiled_logits_tensors;
-    if (windowed) return k->loss_logits_tensors;
-    if (has_loss_gradient(cost)) return k->loss_logits_tensors;
-    return plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_logits_tensors
-                                                        : k->gathered_loss_logits_tensors;
-}
-
-/* Copies of the head at the loss, and those that are kept through the layers for its gradient. */
-static double loss_heads(const struct adv_cost *cost)
-{
-    const struct adv_constants *k = cost->constants;
-    if (adv_memory_windowed(cost)) return k->loss_head_copies;
-    if (has_loss_gradient(cost)) return k->single_loss_head_copies;
-    if (cost->plan->num_vocab_tiling > 1) return k->gathered_tiled_head_copies;
-    return cost->plan->family.gradient_accumulation_steps > 1 ? k->accumulated_loss_head_copies
-                                                              : k->gathered_loss_head_copies;
-}
-
-static double late_heads(const struct adv_cost *cost)
-{
-    const struct adv_constants *k = cost->constants;
-    if (adv_memory_windowed(cost)) return k->late_head_copies;
-    return cost->plan->num_vocab_tiling > 1 ? k->gathered_late_tiled_head_copies
-                                            : k->gathered_late_head_copies;
 }
 
 /* What lies in the heap at the loss, and at the start of the backward pass, in the order it is added up. */
@@ -157,98 +67,16 @@ static const char *const backward_names[BACKWARD_PARTS] = {"saved_activations",
                                                            "turned_activations",
                                                            "early_recomputation"};
 
-/* The gradient of the hidden states behind the loop over tiles, where it is that of all devices (seen: 16
- * compiled steps of llama3.3-70b and llama3-8b, tests/compile/truth/head.json); the tile's logits have gone
- * by then. Few shards of the batch are gathered in bf16, before and behind a product, of which the scheduler
- * of host transfers keeps one; many are added up in float32, which takes both formats (layers without a scan
- * were not seen). */
-static double whole_hidden_gradient(const struct adv_cost *cost)
+static void frame_loss(const struct adv_cost *cost, const struct adv_state *state,
+                       struct adv_memory_frame *frame)
 {
-    static const double many_shards_least = 32.0;
-    const struct adv_plan *plan = cost->plan;
-    if (!adv_plan_tiles_gather(plan, plan->num_vocab_tiling)) return 0.0;
-    const double seq = (double)plan->family.seq_len, emb = (double)cost->model->emb_dim;
-    const double sequences =
-        adv_plan_global_batch(plan, cost->cluster) / plan->family.gradient_accumulation_steps;
-    const double own = adv_plan_tokens(plan) * (double)adv_plan_degree(plan, ADV_AXIS_CONTEXT) / seq;
-    double bytes = adv_memory_peels_loops(cost) ? 2.0 : 2.0 + 2.0;
-    if (plan->family.scan_layers && sequences / own >= many_shards_least) bytes = 4.0 + 2.0;
-    return bytes * sequences * seq * emb;
-}
-
-/* The head at the loss: logits in bf16 (float32 ones are fused away) and their gradient, a tile at a time. */
-static void frame_loss(const struct adv_cost *cost, const struct adv_state *state, double *bytes)
-{
-    const struct adv_constants *k = cost->constants;
-    const struct adv_plan *plan = cost->plan;
-    double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
-           vocab = (double)cost->model->vocab_size;
-    bytes[LOSS_COPIES] = state->copies;
-    bytes[LOSS_ACCUMULATED] = state->accumulated;
-    bytes[LOSS_LOGITS] = loss_logits(cost) * 2.0 * tokens * vocab / plan->num_vocab_tiling + mask_bytes(cost);
-    bytes[LOSS_HEAD] = loss_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp;
-    bytes[LOSS_HIDDEN] = k->loss_emb_tensors * 2.0 * tokens * emb;
-    const double whole = whole_hidden_gradient(cost);
-    if (whole <= bytes[LOSS_LOGITS]) return;
-    bytes[LOSS_HIDDEN] += whole;
-    bytes[LOSS_LOGITS] = 0.0;
-}
-
-static bool has_query_key_norms(const struct adv_model *model)
-{
-    bool has = false;
-    for (int i = 0; i < model->layer_kinds_count; i++) has |= model->layers[i].has_qk_norm;
-    return has;
-}
-
-/* Whether stacks of [tokens, emb] are written in the layout in which the iteration that is taken out of the
- * backward loop does not read them: see set_turned_copies. */
-static bool turns_emb(const struct adv_cost *cost)
-{
-    const double seq = (double)cost->plan->family.seq_len, emb = (double)cost->model->emb_dim;
-    if (adv_memory_windowed(cost)) return seq >= cost->constants->windowed_turned_seq_per_emb_least * emb;
-    return (seq >= emb) != has_query_key_norms(cost->model);
-}
-
-/* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
- * layers. The experimental scheduler may compute it before them, except beside routed experts, inside the
- * loop over microbatches, and beside transfers. Windowed einsums of few devices may do so for a large
- * vocabulary; beside tensor parallelism the head is split otherwise, and one that is the embedding table
- * keeps more. */
-static double late_logits(const struct adv_cost *cost)
-{
-    static const int few_devices_most = 8;
-    static const int64_t large_vocab_least = 65536; /* compiled: 50,304 entries are kept, 100,278 are not */
-    const struct adv_constants *k = cost->constants;
-    bool routed = false;
-    for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
-    const bool loops = cost->plan->family.gradient_accumulation_steps > 1;
-    const bool tensor_tied = cost->tp > 1 && cost->model->ties_embedding;
-    if (tensor_tied && (loops || adv_memory_peels_loops(cost)))
-        return k->tensor_tied_busy_late_logits_tensors;
-    if (!routed && loops) return k->accumulated_late_logits_tensors;
-    bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
-    if (scheduled && adv_memory_peels_loops(cost)) {
-        if (adv_memory_windowed(cost)) return k->windowed_peeled_late_logits_tensors;
-        return turns_emb(cost) ? k->turned_late_logits_tensors : k->peeled_late_logits_tensors;
-    }
-    const bool windowed = adv_memory_windowed(cost);
-    if (!windowed && routed && adv_memory_peels_loops(cost)) return k->routed_peeled_late_logits_tensors;
-    if (!windowed) return k->gathered_late_logits_tensors;
-    if (loops) return k->routed_accumulated_late_logits_tensors;
-    if (scheduled) return k->scheduled_late_logits_tensors;
-    if (tensor_tied) return k->tensor_tied_late_logits_tensors;
-    if (cost->tp > 1) return k->tensor_late_logits_tensors;
-    const bool few = cost->dense_group.devices <= few_devices_most &&
-                     cost->model->vocab_size >= large_vocab_least && cost->plan->family.scan_layers;
-    return few ? k->few_late_logits_tensors : k->late_logits_tensors;
-}
-
-/* The same of tiles: the loop over microbatches keeps what windowed einsums have in the loop over tiles. */
-static double late_tiles(const struct adv_cost *cost)
-{
-    const bool kept = adv_memory_windowed(cost) && cost->plan->family.gradient_accumulation_steps > 1;
-    return kept ? cost->constants->accumulated_late_tiles : 0.0;
+    const struct adv_head_memory head = adv_head_memory_at_loss(cost);
+    frame->loss[LOSS_COPIES] = state->copies;
+    frame->loss[LOSS_ACCUMULATED] = state->accumulated;
+    frame->loss[LOSS_LOGITS] = head.logits_bytes;
+    frame->loss[LOSS_HEAD] = head.weights_bytes;
+    frame->loss[LOSS_HIDDEN] = head.hidden_bytes;
+    frame->loss_holes_bytes = head.holes_bytes;
 }
 
 /* Where blocks have loops of their own, gradients of a block come when its turn does. By then what was saved
@@ -263,20 +91,12 @@ static double coming_gradients(const struct adv_cost *cost, const struct adv_mod
 
 static void frame_backward(const struct adv_cost *cost, const struct adv_state *state, double *bytes)
 {
-    const struct adv_constants *k = cost->constants;
-    const struct adv_plan *plan = cost->plan;
-    double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
-           vocab = (double)cost->model->vocab_size;
+    const struct adv_head_memory head = adv_head_memory_behind_loss(cost);
     bytes[BACKWARD_COPIES] = state->copies;
     bytes[BACKWARD_BETWEEN] = state->between_slices;
-    bytes[BACKWARD_LOGITS] = (plan->num_vocab_tiling == 1 ? late_logits(cost) : late_tiles(cost)) * 2.0 *
-                                 tokens * vocab / plan->num_vocab_tiling +
-                             mask_bytes(cost);
-    bytes[BACKWARD_HEAD] = late_heads(cost) * adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp;
-    bytes[BACKWARD_HIDDEN] =
-        (adv_memory_windowed(cost) ? k->late_emb_tensors : k->gathered_late_emb_tensors) * 2.0 * tokens *
-            emb +
-        circular_storage_bytes(cost);
+    bytes[BACKWARD_LOGITS] = head.logits_bytes;
+    bytes[BACKWARD_HEAD] = head.weights_bytes;
+    bytes[BACKWARD_HIDDEN] = head.hidden_bytes + circular_storage_bytes(cost);
 }
 
 static void part(struct adv_ledger *ledger, const char *name, double bytes, enum adv_memory_at at)
@@ -303,14 +123,14 @@ static double update_peak(const struct adv_cost *cost, const struct adv_state *s
     const struct adv_plan *plan = cost->plan;
     const bool has_one_hot = adv_plan_one_hot_is_whole(plan),
                loops = plan->family.gradient_accumulation_steps > 1 && !has_one_hot;
-    double tokens = adv_plan_tokens(plan), emb = (double)cost->model->emb_dim,
-           vocab = (double)cost->model->vocab_size;
+    const double tokens = adv_plan_tokens(plan), vocab = (double)cost->model->vocab_size;
+    const struct adv_head_memory head = adv_head_memory_at_update(cost);
     const struct adv_heap heap =
         adv_heap_at(cost, state->weights + state->moments, adv_memory_peels_loops(cost), ADV_AT_UPDATE);
     const double bytes[PARTS] = {
         [GRADIENTS] = (loops ? state->accumulated : state->gradients) + state->whole_experts,
-        [LOGITS] = plan->num_vocab_tiling == 1 && !loops ? late_logits(cost) * 2.0 * tokens * vocab : 0.0,
-        [HEAD] = loops ? 0.0 : adv_format_bytes(plan->family.dtype) * emb * vocab / cost->tp,
+        [LOGITS] = loops ? 0.0 : head.logits_bytes,
+        [HEAD] = loops ? 0.0 : head.weights_bytes,
         [ONE_HOT] = has_one_hot ? tokens * vocab * cost->weight_shards / (cost->tp * cost->stages) : 0.0};
     if (plan->parameter_host_offload) part(ledger, "weights", state->weights, ADV_AT_UPDATE);
     if (plan->optimizer_host_offload) part(ledger, "optimizer_state", state->moments, ADV_AT_UPDATE);
@@ -330,9 +150,9 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
     if (!frame->peels) return;
     const bool windowed = adv_memory_windowed(cost);
     frame->mlp_copies = windowed ? k->windowed_turned_mlp_copies : k->turned_mlp_copies;
-    frame->emb_copies = !turns_emb(cost) ? k->turned_other_emb_copies
-                        : windowed       ? k->windowed_turned_emb_copies
-                                         : k->turned_emb_copies;
+    frame->emb_copies = !adv_memory_turns_emb(cost) ? k->turned_other_emb_copies
+                        : windowed                  ? k->windowed_turned_emb_copies
+                                                    : k->turned_emb_copies;
 }
 
 /* Whether few compiled steps show how XLA lays out steps of this kind: layers other than those of most
@@ -369,7 +189,7 @@ static void make_frame(const struct adv_cost *cost, const struct adv_model_param
     frame->unusual = is_unusual(cost) || adv_plan_tiles_gather(plan, plan->num_vocab_tiling) ||
                      state->whole_experts > 0.0 || plan->optimizer_host_offload;
     frame->arguments = state->device_weights + state->device_moments;
-    frame_loss(cost, state, frame->loss);
+    frame_loss(cost, state, frame);
     frame_backward(cost, state, frame->backward);
     frame->gradients = state->gradients;
     frame->blocks = adv_memory_blocks_in_turn(cost);
@@ -448,11 +268,17 @@ static struct adv_memory_frame *frame_of(const struct adv_cost *cost, const stru
     return frame;
 }
 
+static struct adv_heap heap_at_loss(const struct adv_cost *cost, const struct adv_memory_frame *frame)
+{
+    struct adv_heap heap = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
+    heap.holes = frame->loss_holes_bytes;
+    return heap;
+}
+
 static void write_parts(const struct adv_cost *cost, const struct adv_model_params *params,
                         const struct adv_memory_frame *frame, struct adv_ledger *ledger)
 {
-    struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
-    loss.holes = loss_holes(cost);
+    const struct adv_heap loss = heap_at_loss(cost, frame);
     struct adv_heap backward = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);
     backward.shared = frame->shared_bytes;
     const struct adv_state state = adv_state_of(cost, params);
@@ -472,8 +298,7 @@ void adv_memory_plan(const struct adv_cost *cost, const struct adv_model_params 
     const struct adv_layer_sums *sums = adv_memory_layer_sums(cost, &fresh_sums);
     memory->backward_peak_bytes = fill_in(cost, sums, frame);
     if (ledger) write_parts(cost, params, frame, ledger);
-    struct adv_heap loss = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_LOSS);
-    loss.holes = loss_holes(cost);
+    const struct adv_heap loss = heap_at_loss(cost, frame);
     memory->loss_peak_bytes = adv_heap_peak(&loss, frame->loss, LOSS_PARTS);
     memory->update_peak_bytes = frame->update_peak_bytes;
     memory->host_bytes_per_host =

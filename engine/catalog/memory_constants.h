@@ -74,6 +74,15 @@
     X(slot_mask_tensors, "tensors", "[tokens, slots of a sequence] of the capacity path: dispatch, combine") \
     X(block_layers_frac, "frac", "of a layer's working set that each further layer of a scan block adds")    \
     X(block_kept_layers, "layers", "that many of them, where the input of each is kept on the device")       \
+    X(alone_frac, "frac", "of the forward values of a kind of one layer, kept through the step")             \
+    X(peeled_alone_frac, "frac", "the same beside transfers")                                                \
+    X(behind_frac, "frac",                                                                                   \
+      "of the forward values of layers behind the scan, at the start of the backward loop")                  \
+    X(peeled_behind_loss_frac, "frac",                                                                       \
+      "of the forward values of layers behind the scan, at the loss beside transfers")                       \
+    X(peeled_behind_frac, "frac", "of the same while they are recomputed there")                             \
+    X(peeled_begun_frac, "frac",                                                                             \
+      "of what the iteration that is taken out of the backward loop needs, is there meanwhile")              \
     X(unscanned_early_frac, "frac",                                                                          \
       "of what dense layers that are not scanned compute again that is there before its turn")               \
     X(gathered_early_frac, "frac", "the same where weights are gathered whole")                              \

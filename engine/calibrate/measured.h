@@ -36,8 +36,9 @@ enum { ADV_LOG_WARM_UP_STEPS = 3 };
  * lines of JSON that MaxText writes to its metrics_file: the medians of the seconds and of the tokens per
  * second of all but the first three steps, which compile and fill queues, and how the seconds scatter. A step
  * of which several lines tell (each host of a job writes one, mixed or one log after the other) counts once,
- * as its slowest line says; gradient accumulation is inside a step. Leaves source and at alone.
- * ADV_E_INVALID: no such lines, or too few steps. */
+ * as its slowest line says; gradient accumulation is inside a step. A job that was restarted goes back to its
+ * last checkpoint: of each step that it repeats the last time counts, and the three that it restarts with do
+ * not. Leaves source and at alone. ADV_E_INVALID: no such lines, or too few steps. */
 ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,
                                               const struct adv_measured_plan *plan,
                                               struct adv_measured *measured, adv_err *err);

@@ -72,6 +72,62 @@ static void a_step_of_which_several_hosts_tell_counts_once_as_its_slowest_says(v
     }
 }
 
+#define LOG_BYTES 4096
+
+/* The lines of one run of a job: from a step to another, each of so many seconds but the three that it begins
+ * with. */
+static void print_steps(char log[LOG_BYTES], int from, int to, double seconds)
+{
+    static const double slow[] = {60.0, 0.2, 8.0};
+    for (int i = from; i <= to; i++) {
+        const size_t used = strlen(log);
+        (void)snprintf(log + used, LOG_BYTES - used, "completed step: %d, seconds: %g\n", i,
+                       i < from + 3 ? slow[i - from] : seconds);
+    }
+}
+
+/* A job that dies every few steps and goes on from its last checkpoint: compiling again is no step time. */
+static void of_a_step_repeated_after_a_restart_the_last_counts_and_its_warm_up_does_not(void **state)
+{
+    (void)state;
+    static adv_err err;
+    char log[LOG_BYTES] = "";
+    struct adv_measured measured;
+    print_steps(log, 0, 9, 4.0);
+    print_steps(log, 5, 14, 2.0);
+    print_steps(log, 10, 19, 2.0);
+    assert_int_equal(read_log(log, &measured, &err), ADV_OK);
+    assert_int_equal(measured.warm_up_steps_count, 3);
+    assert_int_equal(measured.steps_count, 17); /* 3 to 19, each once; 3 to 7 are those of the first run */
+    assert_true(measured.step_time_s == 2.0 && measured.step_time_p25_s == 2.0);
+    assert_true(measured.step_time_p75_s == 4.0 && measured.step_time_mad_s == 0.0);
+    /* The log of a second host behind it begins at the first step again: its steps count no more. */
+    print_steps(log, 0, 9, 5.0);
+    print_steps(log, 5, 14, 3.0);
+    print_steps(log, 10, 19, 2.0);
+    assert_int_equal(read_log(log, &measured, &err), ADV_OK);
+    assert_int_equal(measured.steps_count, 17);
+    assert_true(measured.step_time_p25_s == 2.0 && measured.step_time_s == 3.0);
+    assert_true(measured.step_time_p75_s == 5.0);
+}
+
+/* Lines of hosts come a step or two late: that is no restart. */
+static void hosts_that_write_a_little_late_are_hosts(void **state)
+{
+    (void)state;
+    static adv_err err;
+    char log[LOG_BYTES] = "";
+    struct adv_measured measured;
+    for (int i = 0; i < 20; i++) {
+        const size_t used = strlen(log);
+        (void)snprintf(log + used, sizeof log - used,
+                       "completed step: %d, seconds: 2\ncompleted step: %d, seconds: 3\n", i + 2, i);
+    }
+    assert_int_equal(read_log(log, &measured, &err), ADV_OK);
+    assert_int_equal(measured.steps_count, 19);
+    assert_true(measured.step_time_s == 3.0);
+}
+
 static void a_log_without_rates_still_has_a_time(void **state)
 {
     (void)state;
@@ -188,6 +244,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_three_steps_are_left_out_and_hosts_may_be_mixed),
         cmocka_unit_test(a_step_of_which_several_hosts_tell_counts_once_as_its_slowest_says),
+        cmocka_unit_test(of_a_step_repeated_after_a_restart_the_last_counts_and_its_warm_up_does_not),
+        cmocka_unit_test(hosts_that_write_a_little_late_are_hosts),
         cmocka_unit_test(a_log_without_rates_still_has_a_time),
         cmocka_unit_test(a_log_that_tells_nothing_is_refused),
         cmocka_unit_test(tokens_of_another_plan_are_refused),

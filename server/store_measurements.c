@@ -131,11 +131,12 @@ adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, con
                    : adv_err_add(err, ADV_E_NOT_FOUND, "", NULL, "the run has no measurement '%.64s'", id);
 }
 
-#define STATISTICS                                                                                           \
-    "'judged_count', count(*), 'median_abs_error_frac', percentile_cont(0.5) WITHIN GROUP (ORDER BY "        \
-    "abs(error)), 'p90_abs_error_frac', percentile_disc(0.9) WITHIN GROUP (ORDER BY abs(error)), "           \
-    "'max_abs_error_frac', max(abs(error)), 'bias_frac', percentile_cont(0.5) WITHIN GROUP (ORDER BY "       \
-    "error), 'interval_coverage_frac', avg(inside::int)::float8"
+/* Of the column `error` of some rows. */
+#define ERRORS                                                                                               \
+    "'median_abs_error_frac', percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(error)), "                     \
+    "'p90_abs_error_frac', percentile_disc(0.9) WITHIN GROUP (ORDER BY abs(error)), 'max_abs_error_frac', "  \
+    "max(abs(error)), 'bias_frac', percentile_cont(0.5) WITHIN GROUP (ORDER BY error)"
+#define STATISTICS "'judged_count', count(*), " ERRORS ", 'interval_coverage_frac', avg(inside::int)::float8"
 
 /* Of the measurements `m` and their runs `r`, those that a filter of five values asks for. */
 #define MATCHED                                                                                              \
@@ -196,6 +197,22 @@ adv_code adv_store_accuracy(struct adv_db *db, const struct adv_accuracy_filter 
     return more;
 }
 
+/* Appends the member "measured", with a comma before it: of each plan its newest measurement that has bytes.
+ */
+static adv_code print_measured_memory(struct adv_db *db, const struct adv_accuracy_filter *filter,
+                                      struct adv_text *json, adv_err *err)
+{
+    static const char sql[] =
+        "WITH judged AS (SELECT DISTINCT ON (m.run_id, m.rank) m.hbm_bytes_per_device / "
+        "m.measured_hbm_bytes_per_device - 1 AS error FROM " MATCHED "NOT " ADV_IS_WHAT_IF(
+            "m.rank") " AND m.measured_hbm_bytes_per_device IS NOT NULL AND m.hbm_bytes_per_device IS NOT NULL "
+                      "ORDER BY m.run_id, m.rank, m.id DESC) SELECT format(',\"measured\":%s', "
+                      "json_build_object('judged_count', count(*), " ERRORS ")) FROM judged";
+    return adv_db_print(
+        db, sql, ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since), json,
+        err);
+}
+
 adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
                                    struct adv_text *json, adv_err *err)
 {
@@ -218,12 +235,15 @@ adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_
                   "'topology', topology, 'verdict', verdict, 'predicted_hbm_bytes_per_device', predicted, "
                   "'compiled_hbm_bytes_per_device', compiled, 'measured_hbm_bytes_per_device', measured, "
                   "'hbm_error_frac', error) ORDER BY verification_id DESC, rank) FROM shown), '[]'::json), "
-                  "'left_out_count', (SELECT count(*) FROM word WHERE what_if), 'compiled_count', count(*), 'measured_count', count(measured), 'median_abs_error_frac', "
-                  "percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(error)), 'p90_abs_error_frac', percentile_disc(0.9) "
-                  "WITHIN GROUP (ORDER BY abs(error)), 'max_abs_error_frac', max(abs(error)), 'bias_frac', "
-                  "percentile_cont(0.5) WITHIN GROUP (ORDER BY error)) FROM picked";
-    return adv_db_print(db, sql,
-                        ADV_VALUES(filter->project, filter->label, filter->model, filter->chip, filter->since,
-                                   ADV_INTEGER(filter->limit_count)),
-                        json, err);
+                  "'left_out_count', (SELECT count(*) FROM word WHERE what_if), 'compiled_count', count(*), 'measured_count', count(measured), " ERRORS
+                  ") FROM picked";
+    const adv_code code = adv_db_print(db, sql,
+                                       ADV_VALUES(filter->project, filter->label, filter->model, filter->chip,
+                                                  filter->since, ADV_INTEGER(filter->limit_count)),
+                                       json, err);
+    if (code || json->length_bytes == 0) return code;
+    json->data[--json->length_bytes] = '\0'; /* the } */
+    const adv_code more = print_measured_memory(db, filter, json, err);
+    adv_text_append(json, "}");
+    return more;
 }

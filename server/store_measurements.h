@@ -60,7 +60,8 @@ ADV_MUST_CHECK adv_code adv_store_accuracy(struct adv_db *db, const struct adv_a
 
 /* {"rows", "compiled_count", …}: predicted, compiled and measured memory of the plans that the real compiler
  * has spoken of, newest first, at most `limit_count`; the statistics are of all that match, predicted against
- * compiled, and "left_out_count" says how many plans are on what-if hardware and left out. The cursor does
- * not count. */
+ * compiled, and "left_out_count" says how many plans are on what-if hardware and left out. "measured" has the
+ * statistics of predicted against measured bytes, of all plans with such a measurement, compiled or not. The
+ * cursor does not count. */
 ADV_MUST_CHECK adv_code adv_store_memory_accuracy(struct adv_db *db, const struct adv_accuracy_filter *filter,
                                                   struct adv_text *json, adv_err *err);

@@ -407,12 +407,17 @@ test('a refusal of the whole is not taken back by a later word on its memory alo
 test('accuracy sets predicted, compiled and measured memory side by side', async () => {
   const runId = await store(estimateRequest({ project: 'side-by-side', config: { ...estimateRequest().config, gradient_accumulation_steps: fresh() } }));
   const of = async () => (await get('/v1/accuracy?project=side-by-side')).memory;
-  assert.deepEqual(await of(), { rows: [], left_out_count: 0, compiled_count: 0, measured_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, max_abs_error_frac: null, bias_frac: null });
+  assert.deepEqual(await of(), { rows: [], left_out_count: 0, compiled_count: 0, measured_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, max_abs_error_frac: null, bias_frac: null,
+    measured: { judged_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, max_abs_error_frac: null, bias_frac: null } });
+  const run = await get(`/v1/runs/${runId}`);
+  for (const [bytes, at] of [[null, '2026-11-18'], [25e9, '2026-11-19'], [20e9, '2026-11-20']])
+    await daemon.post(`/v1/runs/${runId}/measurements`, { step_time_s: run.step_time_s, ...(bytes && { hbm_bytes_per_device: bytes }), source: 's', at });
+  const { measured } = await of();
+  assert.equal(measured.judged_count, 1, 'what was measured is judged before it is compiled: the newest of each plan');
+  assert.ok(Math.abs(measured.bias_frac - (run.hbm_bytes_per_device / 20e9 - 1)) < 1e-9, JSON.stringify(measured));
   const worker = verifier();
   await ended(await ask(runId));
   await worker.stop();
-  const run = await get(`/v1/runs/${runId}`);
-  await daemon.post(`/v1/runs/${runId}/measurements`, { step_time_s: run.step_time_s, hbm_bytes_per_device: 20e9, source: 's', at: '2026-11-20T10:00:00Z' });
   const cluster = { ...estimateRequest().cluster, overrides: { clock_hz: 1.6e9 } };
   const imagined = await store(estimateRequest({ project: 'side-by-side', cluster }));
   const { detail } = await problem(assert, await daemon.post(`/v1/runs/${imagined}/verifications`, {}), 422, 'unsupported');

@@ -10,6 +10,7 @@
 #include "server/app.h"
 #include "server/routes.h"
 #include "server/store_sweeps.h"
+#include "server/sweep_check.h"
 #include "server/sweeper.h"
 #include "server/tokens.h"
 
@@ -17,38 +18,7 @@
 #define ITEM_LIMIT_BYTES  (64u * 1024u * 1024u)
 #define EVENTS_COUNT      500
 #define EVENTS_RETRY_MS   500
-#define CHECKED_COUNT                                                                                        \
-    50 /* requests that are read before the sweep is taken; the others when it is their turn */
-#define LAST_EVENT "end"
-
-/* A budget for reading only: over from the second question on. The first comes before the request is read. */
-static bool is_read(void *closure)
-{
-    int *asked = closure;
-    return (*asked)++ > 0;
-}
-
-/* Whether the engine takes the first requests: a mistake that is in all of them is told at once. */
-static void check_items(struct adv_exchange *exchange, const struct adv_sweep_request *request, adv_err *err)
-{
-    int asked = 0;
-    const struct adv_budget reading = {
-        .over = is_read, .closure = &asked, .plans_max = (int)adv_app_live(exchange->app)->plans_count};
-    const int count = request->is_grid                       ? 1
-                      : request->items_count < CHECKED_COUNT ? request->items_count
-                                                             : CHECKED_COUNT;
-    for (int i = 0; i < count && !adv_budget_over(&exchange->budget); i++) {
-        struct adv_answer answer;
-        adv_err found = adv_err_empty();
-        asked = 0;
-        adv_code code = adv_answer_within(exchange->app->catalog, request->kind, request->items[i],
-                                          strlen(request->items[i]), &reading, &answer, &found);
-        if (!code) adv_answer_free(&answer);
-        if (!code || code == ADV_E_TIMEOUT) continue;
-        adv_sweep_request_point(request, i, &found);
-        adv_err_merge(err, &found, "");
-    }
-}
+#define LAST_EVENT        "end"
 
 /* Answers with the sweep as it stands. */
 static adv_code reply_state(struct adv_exchange *exchange, int status, const char *id,
@@ -114,7 +84,7 @@ adv_code adv_api_sweep_post(struct adv_exchange *exchange, adv_err *err)
     adv_code code = adv_api_read_key(exchange, &idempotency, err);
     if (!code) code = adv_sweep_request_read(body, exchange->body_bytes, &request, err);
     if (code) return code;
-    check_items(exchange, &request, err);
+    adv_sweep_check(exchange, &request, err);
     code = err->code ? err->code : create(exchange, &request, &idempotency, err);
     adv_sweep_request_free(&request);
     return code;
@@ -149,7 +119,7 @@ adv_code adv_api_answer_async(struct adv_exchange *exchange, adv_err *err)
     char *body = exchange->body;
     request.items = &body;
     if (!body) return adv_err_add(err, ADV_E_SYNTAX, "", NULL, "the body is empty");
-    check_items(exchange, &request, err);
+    adv_sweep_check(exchange, &request, err);
     for (int i = 0; i < err->count; i++) { /* the request itself is the document */
         char *pointer = err->findings[i].pointer;
         memmove(pointer, pointer + strlen("/requests/0"), strlen(pointer) - strlen("/requests/0") + 1);

@@ -163,8 +163,10 @@ static adv_code read_grid(const json_t *grid, struct list *list, adv_err *err)
     if (base && object) read_axes(object, base, &axes, err);
     list->request->is_grid = true;
     list->request->axes_count = axes.count;
-    for (int i = 0; i < axes.count; i++)
+    for (int i = 0; i < axes.count; i++) {
         (void)snprintf(list->request->axes[i], ADV_LIMIT_POINTER, "%s", axes.pointers[i]);
+        list->request->values_counts[i] = (int)json_array_size(axes.values[i]);
+    }
     if (err->code || reserve(list, axes.combinations, "/grid/axes", err)) return err->code;
     for (size_t i = 0; i < axes.combinations && !err->code; i++) {
         ADV_JSON_OWN json_t *item = json_deep_copy(base);
@@ -227,8 +229,28 @@ adv_code adv_sweep_request_read(const char *json, size_t json_bytes, struct adv_
     return err->code;
 }
 
-/* The first value of an axis, or the base. */
-static void point_into_grid(const struct adv_sweep_request *request, char pointer[ADV_LIMIT_POINTER])
+/* How far apart two items of a grid are whose places on `axis` are neighbours: the last axis varies fastest.
+ */
+static int stride_of(const struct adv_sweep_request *request, int axis)
+{
+    int stride = 1;
+    for (int i = axis + 1; i < request->axes_count; i++) stride *= request->values_counts[i];
+    return stride;
+}
+
+static int place_on(const struct adv_sweep_request *request, int axis, int item)
+{
+    return item / stride_of(request, axis) % request->values_counts[axis];
+}
+
+int adv_sweep_request_item(const struct adv_sweep_request *request, int item, int axis, int place)
+{
+    return item + (place - place_on(request, axis, item)) * stride_of(request, axis);
+}
+
+/* The item's value of an axis, or the base. */
+static void point_into_grid(const struct adv_sweep_request *request, int item,
+                            char pointer[ADV_LIMIT_POINTER])
 {
     char found[ADV_LIMIT_POINTER], joined[3 * ADV_LIMIT_POINTER];
     (void)snprintf(found, sizeof found, "%s", pointer);
@@ -236,7 +258,8 @@ static void point_into_grid(const struct adv_sweep_request *request, char pointe
     for (int i = 0; i < request->axes_count; i++) {
         const char *rest = take_off(found, request->axes[i]);
         if (rest)
-            (void)snprintf(joined, sizeof joined, "%s/0%s", ADV_AT("/grid/axes", request->axes[i]), rest);
+            (void)snprintf(joined, sizeof joined, "%s/%d%s", ADV_AT("/grid/axes", request->axes[i]),
+                           place_on(request, i, item), rest);
     }
     (void)snprintf(pointer, ADV_LIMIT_POINTER, "%.*s", ADV_LIMIT_POINTER - 1, joined);
 }
@@ -247,7 +270,7 @@ void adv_sweep_request_point(const struct adv_sweep_request *request, int item, 
         char *pointer = err->findings[i].pointer, found[ADV_LIMIT_POINTER];
         (void)snprintf(found, sizeof found, "%s", pointer);
         if (request->is_grid)
-            point_into_grid(request, pointer);
+            point_into_grid(request, item, pointer);
         else
             (void)snprintf(pointer, sizeof err->findings[i].pointer, "/requests/%d%.*s", item,
                            ADV_LIMIT_POINTER - 32, found);

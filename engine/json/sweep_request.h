@@ -26,6 +26,7 @@ struct adv_sweep_request {
     bool is_grid;
     int axes_count; /* of the grid, as the next: where its values are put, JSON pointers */
     char axes[ADV_LIMIT_SWEEP_AXES][ADV_LIMIT_POINTER];
+    int values_counts[ADV_LIMIT_SWEEP_AXES]; /* of each axis */
 };
 
 /* Findings name the member; those of a listed request that is no object its place. Whether the requests can
@@ -34,9 +35,12 @@ ADV_MUST_CHECK adv_code adv_sweep_request_read(const char *json, size_t json_byt
                                                struct adv_sweep_request *request, adv_err *err);
 void adv_sweep_request_free(struct adv_sweep_request *request);
 
-/* What was found in item `item`, at the places of the sweep that say it: of a grid, whose first item alone is
- * meant, the values of axes or else the base. */
+/* What was found in item `item`, at the places of the sweep that say it: of a grid, the item's values of the
+ * axes or else the base. */
 void adv_sweep_request_point(const struct adv_sweep_request *request, int item, adv_err *err);
+
+/* The item of a grid that has the same values as `item`, but on `axis` the value at `place`. */
+int adv_sweep_request_item(const struct adv_sweep_request *request, int item, int axis, int place);
 
 /* The name of the kind, as in "kind". */
 const char *adv_sweep_kind_name(enum adv_request_kind kind);

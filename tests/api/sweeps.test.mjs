@@ -72,6 +72,27 @@ test('mistakes are told at once, all of them', async () => {
   assert.equal(state.errors[0].hint, 'running, done or cancelled', 'what a sweep may be, which is less than an item');
 });
 
+test('a value of a grid that no combination takes is told at once, wherever it stands in its axis', async () => {
+  const axes = { '/config/per_device_batch_size': [1, 'two', 4], '/config/remat_policy': ['full', 'minimal', 'fulll'], '/cluster/topology': ['2x4', '4x4'] };
+  const { errors } = await problem(assert, await daemon.post('/v1/sweeps', { kind: 'estimate', grid: { base, axes } }), 422, 'invalid-request');
+  assert.deepEqual(errors.map((error) => error.pointer).sort(), ['/grid/axes/~1config~1per_device_batch_size/1', '/grid/axes/~1config~1remat_policy/2']);
+  // Refused beside the first value of the other axis alone: those items fail, the others are answered.
+  const pairs = { '/cluster/chip': ['v6e', 'v5p'], '/cluster/topology': ['2x4', '4x4x4'] };
+  const mixed = await ended((await create({ kind: 'estimate', grid: { base: { ...base, config: {} }, axes: pairs } })).path);
+  assert.deepEqual(mixed.items.map((item) => item.state), ['done', 'failed', 'failed', 'done']);
+  const second = { '/cluster/topology': ['2x4', '4x4'], '/config/remat_policy': ['full', 'fulll'] };
+  const told = await problem(assert, await daemon.post('/v1/sweeps', { kind: 'estimate', grid: { base: { ...base, model: 'x' }, axes: second } }), 422, 'invalid-request');
+  assert.deepEqual(told.errors.map((error) => error.pointer).sort(), ['/grid/axes/~1config~1remat_policy/1', '/grid/base/model'], 'each mistake once');
+});
+
+test('a request of another project than the sweep is refused with the sweep, as it would be alone', async () => {
+  for (const [body, pointer] of [[{ requests: [base, { ...base, project: 'other' }] }, '/requests/1/project'], [{ grid: { base: { ...base, project: 'other' }, axes: {} } }, '/grid/base/project']]) {
+    const { errors } = await problem(assert, await daemon.post('/v1/sweeps', { kind: 'estimate', project: 'own', ...body }), 403, 'forbidden');
+    assert.deepEqual(errors.map((error) => [error.pointer, error.detail]), [[pointer, "the sweep is for the project 'own'"]]);
+  }
+  await ended((await create({ kind: 'estimate', requests: [{ ...base, project: 'one' }, { ...base, project: 'two' }] })).path); // of no project
+});
+
 test('axes that lie in each other are refused, with both of them', async () => {
   for (const [first, second] of [['/config', '/config/per_device_batch_size'], ['/config/per_device_batch_size', '/config']]) {
     const values = (axis) => (axis === '/config' ? [base.config, { ...base.config, remat_policy: 'minimal' }] : [1, 2]);
@@ -230,8 +251,10 @@ test('requests that ask for it are stored as runs, of the sweep\'s project and l
   assert.deepEqual(runs.map((run) => run.label), Array(3).fill('grid'));
   const own = await ended((await create({ kind: 'estimate', project: 'stored', label: 'grid', requests: [{ ...base, store: true, label: 'own' }] })).path);
   assert.equal((await get(`/v1/runs/${own.items[0].run_id}`)).label, 'own', 'a request that says one keeps it');
-  const other = await ended((await create({ kind: 'estimate', project: 'stored', requests: [{ ...base, store: true, project: 'other' }] })).path);
-  assert.equal(other.items[0].problem.errors[0].pointer, '/project');
+  const requests = [...Array(50).fill(base), { ...base, store: true, project: 'other' }]; // past those that are read at once
+  const { path: mixed } = await create({ kind: 'estimate', project: 'stored', requests });
+  await ended(mixed);
+  assert.equal((await get(`${mixed}?state=failed`)).items[0].problem.errors[0].pointer, '/project');
 });
 
 test('Prefer: respond-async gives an advise back at once, and its answer later', async () => {

@@ -74,6 +74,9 @@ test('a token with a project sees and changes that project only', async () => {
   await problem(assert, await get(beta, `/v1/compare?runs=${ids.b},${ids.a1}`), 404, 'not-found');
   await problem(assert, await get(beta, `/v1/runs/${ids.a2}/artifacts/maxtext.sh`), 404, 'not-found');
   assert.match((await problem(assert, await store(beta, { project: 'alpha' }), 403, 'forbidden')).errors[0].detail, /beta/);
+  const later = await daemon.post('/v1/advise', adviseRequest({ project: 'alpha' }), { ...as(beta), Prefer: 'respond-async' });
+  const [refused] = (await problem(assert, later, 403, 'forbidden')).errors;
+  assert.deepEqual([refused.pointer, refused.detail], ['/project', "the token is for the project 'beta'"]);
   await problem(assert, await daemon.fetch(`/v1/runs/${ids.b}`, { method: 'DELETE', headers: as(alpha) }), 404, 'not-found');
   assert.ok([403, 404].includes((await put(beta, '/v1/baselines/alpha/main', { run_id: ids.a2 })).status));
   assert.equal((await put(alpha, '/v1/baselines/alpha/main', { run_id: ids.a2 })).status, 201);

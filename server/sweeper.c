@@ -189,6 +189,15 @@ static void refuse_items(struct turn *turn)
     for (int i = 0; i < turn->batch.count; i++) add_problem(turn, &turn->batch.items[i], &err);
 }
 
+/* Notes in the metrics what the engine did for the item under way. */
+static void count_work(const struct turn *turn, const struct adv_answer *answer)
+{
+    struct adv_metrics *metrics = &turn->sweeper->app->metrics;
+    adv_metrics_add(metrics, ADV_COUNTER_ENGINE_US, (uint64_t)(adv_monotonic_us() - turn->item_us));
+    if (answer && answer->evaluations > 0)
+        adv_metrics_add(metrics, ADV_COUNTER_EVALUATIONS, (uint64_t)answer->evaluations);
+}
+
 /* Answers one item into the results. Else than ADV_OK: it has not ended, and neither can those after it now.
  */
 static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item, adv_err *err)
@@ -203,6 +212,7 @@ static adv_code answer_item(struct turn *turn, const struct adv_sweep_item *item
     adv_code code = adv_answer_within(
         adv_calibrations_catalog(app, item->request, strlen(item->request), turn->batch.project), kind,
         item->request, strlen(item->request), &budget, &answer, err);
+    count_work(turn, code ? NULL : &answer);
     const bool given_up = code == ADV_E_TIMEOUT && !turn->late;
     if (code && (given_up || may_pass(code))) return code;
     if (code) {

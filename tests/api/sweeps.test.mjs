@@ -145,6 +145,15 @@ async function listen(path, { stopAfter = Infinity, last } = {}) {
   }
 }
 
+test('the metrics count what the engine does for sweeps', async () => {
+  const value = async (metric) => Number((await (await daemon.fetch('/metrics')).text()).match(new RegExp(`^tpu_advisor_${metric} (\\d+)$`, 'm'))[1]);
+  const metrics = ['engine_evaluations_total', 'engine_microseconds_total'];
+  const before_ = await Promise.all(metrics.map(value));
+  await ended((await create(grid(5))).path);
+  const after_ = await Promise.all(metrics.map(value));
+  assert.ok(after_[0] >= before_[0] + 5 && after_[1] > before_[1], `${before_} ${after_}`);
+});
+
 test('events tell each item once, also to a client that was away in the middle', async () => {
   const { path } = await create(grid(300));
   const first = await listen(path, { stopAfter: 5 });

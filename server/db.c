@@ -161,6 +161,23 @@ static adv_code make_ready(struct adv_db *db, adv_err *err)
     return away(err);
 }
 
+/* What will be over some day, by classes of SQLSTATE: the same statement may then go well. NULL: nothing of
+ * that kind. */
+static const char *passing_trouble(const char *state)
+{
+    static const struct {
+        const char *state_class, *detail;
+    } rows[] = {
+        {"40", "the database has taken back what two requests changed at once"},
+        {"53", "the database is out of resources"}, /* its disk is full, say */
+        {"57", "the database was told to stop this"},
+        {"58", "the database cannot read or write its files"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strncmp(state, rows[i].state_class, 2) == 0) return rows[i].detail;
+    return NULL;
+}
+
 static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err)
 {
     struct adv_metrics *metrics = db->database->metrics;
@@ -184,8 +201,8 @@ static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err
     if (strcmp(state, "42501") == 0 && db->project[0])
         return adv_err_add(err, ADV_E_FORBIDDEN, "", "use a token of that project, or of none",
                            "the token is for the project '%.95s'", db->project);
-    if (strncmp(state, "53", 2) == 0)
-        return adv_err_add(err, ADV_E_STORE, "", NULL, "the database is out of resources");
+    const char *passing = passing_trouble(state);
+    if (passing) return adv_err_add(err, ADV_E_STORE, "", "try again", "%s", passing);
     if (strcmp(state, "25006") == 0) { /* a standby, or a primary that somebody has closed */
         if (adv_database_state(db->database) == ADV_DATABASE_UP)
             adv_database_report_lost(db->database); /* the watcher looks at once */

@@ -194,6 +194,25 @@ const signal = (name) => {
   for (const pid of [server, ...backends.map(Number)]) process.kill(pid, name);
 };
 
+test('trouble of the database that passes is a 503 to try again, and ends no item of a sweep', async () => {
+  const daemon = await startDaemon({ database: freshDatabase('fault_passing') });
+  const refuse = (state) => sql('fault_passing', `CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${state}'; END $$; CREATE OR REPLACE TRIGGER refuse BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION refuse()`);
+  const request = estimateRequest({ store: true });
+  for (const [state, said] of [['40P01', /taken back/], ['40001', /taken back/], ['53100', /out of resources/], ['57P01', /told to stop/], ['58030', /read or write its files/]]) {
+    refuse(state);
+    const refused = await daemon.post('/v1/estimate', request);
+    assert.ok(Number(refused.headers.get('retry-after')) > 0, state);
+    assert.match((await problem(assert, refused, 503, 'store-unavailable')).detail, said);
+  }
+  const { sweep_id: id } = await (await daemon.post('/v1/sweeps', { kind: 'estimate', requests: [request] })).json();
+  await until('the item was tried', () => daemon.log.some((line) => line.msg === 'sweep items left for later'));
+  sql('fault_passing', 'DROP TRIGGER refuse ON runs');
+  const sweep = await until('the sweep has ended', async () => { const now = await (await daemon.fetch(`/v1/sweeps/${id}`)).json(); return now.state === 'done' && now; });
+  assert.deepEqual([sweep.done_count, sweep.failed_count], [1, 0]);
+  await daemon.stop();
+});
+
 test('a database that stops answering slows nothing but what needs it', async () => {
   const daemon = await startDaemon({ database: freshDatabase('fault_stopped'), args: ['--store-workers', '2', '--queue', '8'] });
   const stored = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define LINE_BYTES 512 /* name, scopes, digest, project and end take 300 */
+
 struct adv_tokens {
     int count;
     struct adv_token rows[ADV_LIMIT_TOKENS];
@@ -64,6 +66,13 @@ static const char *parse_option(struct adv_token *token, const char *word)
     return NULL;
 }
 
+static bool has_digest(const struct adv_tokens *tokens, const char *digest)
+{
+    for (int i = 0; i < tokens->count; i++)
+        if (strcmp(tokens->rows[i].digest, digest) == 0) return true;
+    return false;
+}
+
 static const char *parse_line(struct adv_tokens *tokens, char *line)
 {
     struct adv_token token = {0};
@@ -77,6 +86,7 @@ static const char *parse_line(struct adv_tokens *tokens, char *line)
     if (!token.scopes) return "scopes are read, write and admin, separated by commas";
     if (strlen(digest) != ADV_SHA256_HEX - 1 || strspn(digest, "0123456789abcdef") != ADV_SHA256_HEX - 1)
         return "the digest is 64 lower-case hex digits";
+    if (has_digest(tokens, digest)) return "the token is in a line before; which of both counts is not clear";
     if (strlen(name) >= sizeof token.name) return "the name is longer than 63 bytes";
     memcpy(token.name, name, strlen(name) + 1);
     memcpy(token.digest, digest, ADV_SHA256_HEX);
@@ -84,6 +94,31 @@ static const char *parse_line(struct adv_tokens *tokens, char *line)
     for (char *word; !mistake && (word = strtok_r(NULL, " \t\r\n", &rest));)
         mistake = parse_option(&token, word);
     return mistake || adv_tokens_add(tokens, &token) ? mistake : "too many tokens";
+}
+
+/* Reads the lines of the file into `tokens`; what is wrong is printed. */
+static adv_code read_lines(FILE *file, const char *path, struct adv_tokens *tokens, FILE *errors)
+{
+    adv_code code = ADV_OK;
+    char line[LINE_BYTES];
+    errno = 0;
+    for (int number = 1; fgets(line, sizeof line, file); number++) {
+        const bool is_whole = strchr(line, '\n') || fgetc(file) == EOF;
+        const char *mistake = is_whole ? parse_line(tokens, line) : "the line is longer than 511 bytes";
+        while (!is_whole && !strchr(line, '\n') && fgets(line, sizeof line, file)) continue;
+        if (!mistake) continue;
+        (void)fprintf(errors, "tpu-advisor: %s, line %d: %s\n", path, number, mistake);
+        code = ADV_E_INVALID;
+    }
+    if (ferror(file)) { /* a folder, say: what was read so far is not all */
+        (void)fprintf(errors, "tpu-advisor: cannot read the tokens in %s: %s\n", path, strerror(errno));
+        return ADV_E_IO;
+    }
+    if (!code && tokens->count == 0) {
+        (void)fprintf(errors, "tpu-advisor: %s has no token\n", path);
+        return ADV_E_INVALID;
+    }
+    return code;
 }
 
 adv_code adv_tokens_load(const char *path, struct adv_tokens **tokens, FILE *errors)
@@ -94,19 +129,8 @@ adv_code adv_tokens_load(const char *path, struct adv_tokens **tokens, FILE *err
         return ADV_E_IO;
     }
     struct adv_tokens *loaded = adv_tokens_new();
-    adv_code code = loaded ? ADV_OK : ADV_E_MEMORY;
-    char line[512];
-    for (int number = 1; loaded && fgets(line, sizeof line, file); number++) {
-        const char *mistake = parse_line(loaded, line);
-        if (!mistake) continue;
-        (void)fprintf(errors, "tpu-advisor: %s, line %d: %s\n", path, number, mistake);
-        code = ADV_E_INVALID;
-    }
+    const adv_code code = loaded ? read_lines(file, path, loaded, errors) : ADV_E_MEMORY;
     (void)fclose(file);
-    if (!code && loaded->count == 0) {
-        (void)fprintf(errors, "tpu-advisor: %s has no token\n", path);
-        code = ADV_E_INVALID;
-    }
     if (code)
         free(loaded);
     else

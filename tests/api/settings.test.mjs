@@ -157,5 +157,16 @@ test('a broken token file stops the start, with its lines', async () => {
   const refused = await run(['serve', '--tokens-file', file]);
   assert.equal(refused.status, 1);
   for (const line of [1, 2, 3]) assert.match(refused.err, new RegExp(`line ${line}:`));
+  for (const [text, said] of [
+    [`a read ${digest('x')}\nb write ${digest('x')}\n`, /line 2: the token is in a line before/],
+    [`# ${'x'.repeat(509)}b admin ${digest('y')}\na read ${digest('x')}\n`, /line 1: the line is longer than 511 bytes/],
+    [`# ${'x'.repeat(5090)}\nc read\n`, /line 2: expected/],
+  ]) {
+    writeFileSync(file, text);
+    const { status, err } = await run(['serve', '--tokens-file', file]);
+    assert.equal(status, 1, err);
+    assert.match(err, said);
+  }
+  assert.match((await run(['serve', '--tokens-file', folder])).err, /cannot read the tokens in .*: Is a directory/);
   remove();
 });

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "server/cli.h"
+#include "server/db.h"
 #include "server/routes.h"
 
 /* A measurement file of 4,000 rows is 10 MiB. */
@@ -111,10 +112,19 @@ int adv_cli_problem(const adv_err *err)
     return ADV_CLI_USAGE;
 }
 
+static bool is_url_good(const char *url)
+{
+    adv_err err = adv_err_empty();
+    if (!*url || adv_database_url_check(url, &err) == ADV_OK) return true;
+    (void)fprintf(stderr, "tpu-advisor: %s; write %s\n", err.findings[0].detail, err.findings[0].hint);
+    return false;
+}
+
 bool adv_cli_settings(struct adv_daemon_config *config, int argc, char **argv, int *status)
 {
     enum adv_config_action action = ADV_CONFIG_RUN;
-    const bool good = adv_config_load(config, argc, argv, environ, &action, stderr) == ADV_OK;
+    const bool good = adv_config_load(config, argc, argv, environ, &action, stderr) == ADV_OK &&
+                      (action == ADV_CONFIG_HELP || is_url_good(config->database_url));
     *status = good ? ADV_CLI_OK : ADV_CLI_USAGE;
     if (good && action == ADV_CONFIG_HELP) adv_config_help(stdout, argv[0]);
     if (good && action == ADV_CONFIG_PRINT) adv_config_print(config, stdout);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "server/log.h"
 
 enum setting_type { SETTING_TEXT, SETTING_SECRET, SETTING_BOOL, SETTING_COUNT, SETTING_SECONDS };
 enum setting_when { SETTING_START, SETTING_LIVE };
@@ -158,6 +159,17 @@ static char *trim(char *text)
     return text;
 }
 
+/* Whether fgets had room for the line; what is left of one that is too long is passed over, as it is no line
+ * of its own. */
+static bool is_whole_line(const char *line, FILE *file)
+{
+    if (strchr(line, '\n')) return true;
+    int next = fgetc(file);
+    const bool is_whole = next == EOF;
+    while (next != EOF && next != '\n') next = fgetc(file);
+    return is_whole;
+}
+
 static adv_code load_file(struct adv_daemon_config *config, const char *path, FILE *errors)
 {
     FILE *file = fopen(path, "r");
@@ -169,6 +181,10 @@ static adv_code load_file(struct adv_daemon_config *config, const char *path, FI
     for (int number = 1; fgets(line, sizeof line, file); number++) {
         char where[ADV_LIMIT_SETTING + 32];
         (void)snprintf(where, sizeof where, "%.480s, line %d", path, number);
+        if (!is_whole_line(line, file)) {
+            result = refuse(errors, "%s: the line is longer than %zu bytes", where, sizeof line - 2);
+            continue;
+        }
         char *name = trim(line);
         if (*name == '\0' || *name == '#') continue;
         char *equals = strchr(name, '=');
@@ -196,20 +212,47 @@ static bool is_of_a_service(const char *name, const char *value)
            ((!port[4] && strstr(value, "://")) || (port[4] == '_' && isdigit((unsigned char)port[5])));
 }
 
+/* A secret that is in the environment as itself and as a file: which of the two counted would be left to
+ * chance. One that is empty is not meant. */
+static bool has_file_beside(const char *name, const char *value, char *const *environment, bool *refused)
+{
+    char other[128];
+    bool from_file = false;
+    const struct setting *setting = find_setting(name, &from_file);
+    *refused = false;
+    if (!setting || from_file || setting->type != SETTING_SECRET) return false;
+    const int length = snprintf(other, sizeof other, ENVIRONMENT_PREFIX "%s_FILE=", name);
+    for (; *environment; environment++)
+        if (strncmp(*environment, other, (size_t)length) == 0) {
+            *refused = *value != '\0';
+            return true;
+        }
+    return false;
+}
+
 static adv_code load_environment(struct adv_daemon_config *config, char *const *environment, FILE *errors)
 {
     adv_code result = ADV_OK;
     size_t prefix = strlen(ENVIRONMENT_PREFIX);
-    for (; *environment; environment++) {
-        if (strncmp(*environment, ENVIRONMENT_PREFIX, prefix) != 0) continue;
-        const char *equals = strchr(*environment, '=');
+    for (char *const *variable = environment; *variable; variable++) {
+        if (strncmp(*variable, ENVIRONMENT_PREFIX, prefix) != 0) continue;
+        const char *equals = strchr(*variable, '=');
         if (!equals) continue;
         char name[64];
-        (void)snprintf(name, sizeof name, "%.*s", (int)(equals - *environment - (long)prefix),
-                       *environment + prefix);
+        bool refused = false;
+        (void)snprintf(name, sizeof name, "%.*s", (int)(equals - *variable - (long)prefix),
+                       *variable + prefix);
         if (strcmp(name, "CONFIG") == 0) continue;                            /* read before this one */
         if (strcmp(name, "URL") == 0 || strcmp(name, "TOKEN") == 0) continue; /* of `tpu-advisor check` */
         if (is_of_a_service(name, equals + 1)) continue;
+        if (has_file_beside(name, equals + 1, environment, &refused)) {
+            if (refused)
+                result = refuse(errors,
+                                "environment: " ENVIRONMENT_PREFIX "%s and " ENVIRONMENT_PREFIX
+                                "%s_FILE are both set; keep one",
+                                name, name);
+            continue;
+        }
         adv_code code = set_named(config, name, equals + 1, "environment " ENVIRONMENT_PREFIX "*", errors);
         if (code) result = code;
     }
@@ -229,6 +272,19 @@ static bool take_action(const char *argument, enum adv_config_action *action)
     return true;
 }
 
+/* The value of a flag without "=": the next argument, of which `at` is then the place. A switch is true
+ * alone, or says what it is; no flag is the value of another. NULL: there is none. */
+static const char *take_value(const struct setting *setting, const char *next, int *at)
+{
+    bool ignored = false;
+    const bool is_switch = setting && setting->type == SETTING_BOOL;
+    if (next && (is_switch ? parse_bool(next, &ignored) : strncmp(next, "--", 2) != 0)) {
+        ++*at;
+        return next;
+    }
+    return is_switch ? "true" : NULL;
+}
+
 /* One pass over the flags. With `config` NULL it only looks for --config. */
 static adv_code walk_flags(struct adv_daemon_config *config, int argc, char **argv, const char **config_path,
                            enum adv_config_action *action, FILE *errors)
@@ -246,8 +302,7 @@ static adv_code walk_flags(struct adv_daemon_config *config, int argc, char **ar
         bool from_file = false;
         const struct setting *setting = find_setting(name, &from_file);
         const char *value = equals ? equals + 1 : NULL;
-        if (!value && setting && setting->type == SETTING_BOOL) value = "true";
-        if (!value && i + 1 < argc) value = argv[++i];
+        if (!value) value = take_value(setting, i + 1 < argc ? argv[i + 1] : NULL, &i);
         if (strcmp(name, "config") == 0 && value && *value) {
             *config_path = value;
         } else if (strcmp(name, "config") == 0) {
@@ -268,6 +323,10 @@ static adv_code check_together(const struct adv_daemon_config *config, FILE *err
 {
     char host[ADV_LIMIT_SETTING];
     char port[6];
+    atomic_int level;
+    if (!adv_log_level_parse(config->log_level, &level)) {
+        return refuse(errors, "log_level is debug, info, warning or error, not '%s'", config->log_level);
+    }
     if (!adv_config_address(config->listen, host, port)) {
         return refuse(errors, "listen is address:port, not '%s'", config->listen);
     }

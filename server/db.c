@@ -81,6 +81,44 @@ static void drop_notice(void *closure, const char *message)
     (void)message;
 }
 
+/* A bare name, which libpq takes for that of a database: what was meant for more has one of these. */
+static bool is_bare_name(const char *url)
+{
+    return strpbrk(url, "=:/@") == NULL;
+}
+
+/* The mistake in the words of libpq, where they quote names only: others quote what may be a part of the
+ * password. */
+static const char *harmless_words(const char *message)
+{
+    static const char *const beginnings[] = {"invalid URI query parameter", "invalid connection option"};
+    for (size_t i = 0; message && i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(message, beginnings[i], strlen(beginnings[i])) == 0) return message;
+    return "it cannot be read";
+}
+
+adv_code adv_database_url_check(const char *url, adv_err *err)
+{
+    static const char form[] =
+        "postgresql://user:password@host:5432/name, in which special characters of the password are "
+        "written as %40 for @, or host=… dbname=… with 'quoted values'";
+    char *message = NULL;
+    adv_code code = ADV_OK;
+    if (is_bare_name(url)) return ADV_OK;
+    PQconninfoOption *options = PQconninfoParse(url, &message);
+    const char *words = harmless_words(message);
+    if (!options)
+        code =
+            adv_err_add(err, ADV_E_INVALID, "", form, "database_url: %.*s", (int)strcspn(words, "\n"), words);
+    for (PQconninfoOption *option = options; option && option->keyword; option++)
+        if (strcmp(option->keyword, "host") == 0 && option->val && strchr(option->val, '@') > option->val)
+            code = adv_err_add(err, ADV_E_INVALID, "", form,
+                               "database_url: there is an @ too many before its host");
+    PQconninfoFree(options);
+    PQfreemem(message);
+    return code;
+}
+
 /* Values before the URL in the list are defaults: the URL's own win. A dead peer is noticed within 10 s. */
 PGconn *adv_db_connect(const char *url, char reason[256])
 {

@@ -28,6 +28,10 @@ enum adv_database_state {
                             */
 };
 
+/* Whether a URL can be one of a database at all, of which no attempt to connect would ever come true.
+ * Findings quote nothing that may be a part of its password. ADV_E_INVALID: it cannot. */
+ADV_MUST_CHECK adv_code adv_database_url_check(const char *url, adv_err *err);
+
 /* Starts the watcher. `url` is a connection URI or key=value words. NULL when memory or threads are
  * exhausted. */
 struct adv_database *adv_database_open(const char *url, bool auto_migrate, const struct adv_log *log,

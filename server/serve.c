@@ -71,7 +71,7 @@ static void take_over(struct adv_app *app, const struct adv_daemon_config *confi
     app->reloaded = settings;
     adv_config_differences(adv_app_live(app), config, true, changed);
     adv_config_differences(&app->asked, config, false, waiting);
-    (void)adv_log_level_parse(config->log_level, &app->log.level); /* it is one: the caller saw to it */
+    (void)adv_log_level_parse(config->log_level, &app->log.level); /* it is one: the settings were checked */
     atomic_store(&app->live, &settings->config);
     struct adv_log_line line;
     adv_log_begin(&app->log, &line, waiting[0] ? ADV_LOG_WARNING : ADV_LOG_INFO, "reloaded");
@@ -88,16 +88,11 @@ static void reload(struct adv_app *app, int argc, char **argv)
     size_t mistakes_bytes = 0;
     enum adv_config_action action = ADV_CONFIG_RUN;
     struct adv_daemon_config config;
-    atomic_int level;
     FILE *errors = open_memstream(&mistakes, &mistakes_bytes);
     if (!errors) return;
     if (!adv_log_open(&app->log, app->config.log_file))
         (void)fprintf(errors, "cannot open %s: %s\n", app->config.log_file, strerror(errno));
-    bool good = adv_config_load(&config, argc, argv, environ, &action, errors) == ADV_OK;
-    if (good && !adv_log_level_parse(config.log_level, &level)) {
-        (void)fprintf(errors, "log_level is debug, info, warning or error\n");
-        good = false;
-    }
+    const bool good = adv_config_load(&config, argc, argv, environ, &action, errors) == ADV_OK;
     const bool has_tokens = read_tokens(app, errors);
     (void)fclose(errors);
     if (good) take_over(app, &config);
@@ -229,10 +224,8 @@ static int drain(struct adv_app *app)
 
 static bool open_log(struct adv_app *app)
 {
-    if (!adv_log_level_parse(app->config.log_level, &app->log.level)) {
-        (void)fprintf(stderr, "tpu-advisor: log_level is debug, info, warning or error\n");
-        return false;
-    }
+    (void)adv_log_level_parse(app->config.log_level,
+                              &app->log.level); /* it is one: the settings were checked */
     if (adv_log_open(&app->log, app->config.log_file)) return true;
     (void)fprintf(stderr, "tpu-advisor: cannot open %s: %s\n", app->config.log_file, strerror(errno));
     return false;

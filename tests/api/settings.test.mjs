@@ -89,6 +89,7 @@ test('settings that cannot be read stop the start: a daemon without its secret w
     [[], { TPU_ADVISOR_DATABASE_URL_FILE: write('blank', '\npostgresql://x/y\n') }, /first line of .*blank is empty/],
     [[], { TPU_ADVISOR_DATABASE_URL_FILE: write('long', `postgresql://x/${'y'.repeat(5000)}`) }, /first line of .*long is longer than/],
     [['--config', folder], {}, /cannot read the settings in .*: Is a directory/],
+    [['--config', write('comment', `# ${'x'.repeat(8190)}insecure = true\n`)], {}, /comment, line 1: the line is longer than \d+ bytes/],
     [['--config'], {}, /--config needs a file/],
     [['--config='], {}, /--config needs a file/],
   ]) {
@@ -97,6 +98,59 @@ test('settings that cannot be read stop the start: a daemon without its secret w
     assert.match(refused.err, said);
   }
   remove();
+});
+
+test('a flag takes no other flag for its value, and a switch takes the word behind it', async () => {
+  for (const flags of [['--log-file', '--insecure'], ['--hosts', '--listen', '127.0.0.1:0'], ['--config', '--insecure']]) {
+    const { status, err } = await run(['serve', '--print-config', ...flags]);
+    assert.equal(status, 2, String(flags));
+    assert.match(err, new RegExp(`${flags[0]} needs a (value|file)`));
+  }
+  const shown = await run(['serve', '--print-config', '--auto-migrate', 'false', '--insecure', '--log-file=--odd']);
+  for (const line of [/^auto_migrate = false$/m, /^insecure = true$/m, /^log_file = --odd$/m]) assert.match(shown.out, line);
+  assert.match((await run(['serve', '--insecure', 'perhaps'])).err, /'perhaps' is not a setting/);
+});
+
+test('what --print-config takes, the start takes', async () => {
+  const { status, err } = await run(['serve', '--print-config', '--log-level', 'loud']);
+  assert.equal(status, 2);
+  assert.match(err, /log_level is debug, info, warning or error, not 'loud'/);
+});
+
+test('a secret that is given twice is refused, whichever comes first; an empty one beside its file is not meant', async () => {
+  const { folder, remove } = scratchFolder();
+  writeFileSync(join(folder, 'url'), 'postgresql://u@127.0.0.1:1/x\n');
+  const file = ['TPU_ADVISOR_DATABASE_URL_FILE', join(folder, 'url')];
+  for (const reversed of [false, true]) {
+    const both = (url) => Object.fromEntries([['TPU_ADVISOR_DATABASE_URL', url], file].sort(([a], [b]) => (a < b) === reversed ? 1 : -1));
+    const refused = await run(['serve', '--print-config'], { env: both('postgresql://u@127.0.0.1:2/y') });
+    assert.equal(refused.status, 2, refused.out);
+    assert.match(refused.err, /TPU_ADVISOR_DATABASE_URL and TPU_ADVISOR_DATABASE_URL_FILE are both set/);
+    const taken = await run(['serve', '--print-config'], { env: both('') });
+    assert.match(taken.out, /^database_url = \*\*\*$/m, taken.err);
+  }
+  remove();
+});
+
+test('a database URL that can be none stops the start, and nothing of its password is said', async () => {
+  for (const [url, said] of [
+    ['postgres:/user:secret@host/db', /it cannot be read/],
+    ['jdbc:postgresql://user:secret@host/db', /it cannot be read/],
+    ['postgresql://user:top@secret@host/db', /an @ too many before its host; write .*%40 for @/],
+    ['postgresql://user:%secret@host/db', /it cannot be read/],
+    ['host=x password=top secret', /it cannot be read/],
+    ['postgresql://user:secret@host/db?sslmod=require', /invalid URI query parameter: "sslmod"/],
+    ['host=x pasword=secret', /invalid connection option "pasword"/],
+  ]) {
+    for (const command of ['serve', 'migrate', 'verifier']) {
+      const { status, out, err } = await run([command], { env: { TPU_ADVISOR_DATABASE_URL: url } });
+      assert.equal(status, 2, `${url}: ${err}`);
+      assert.match(err, said);
+      assert.ok(!`${out}${err}`.includes('secret'), err);
+    }
+  }
+  for (const url of ['tpu_advisor', 'postgresql:///x?host=@abstract', "host=/tmp dbname='x' password='a b'", 'postgresql://u:a%40b@[::1]:5432,other/x'])
+    assert.equal((await run(['serve', '--print-config', '--database-url', url])).status, 0, url);
 });
 
 test('an address in use is said, not shared', async () => {

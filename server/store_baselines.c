@@ -48,13 +48,15 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
                                  const struct adv_baseline_candidate *candidate,
                                  struct adv_baseline *baseline, adv_err *err)
 {
+    /* The last is so by the clock of the database; ids go by those of the daemons. */
     static const char sql[] =
         "SELECT r.id, to_char(r.created_at" ADV_AS_TIME ", '' FROM runs r WHERE r.project = $1 AND r.label "
         "= $2 AND r.deleted_at IS NULL AND r.fits AND r.kind IN ('estimate', 'advise') AND r.id::text <> "
         "lower($3) AND NOT EXISTS (SELECT FROM idempotency_keys k WHERE k.principal = $4 AND k.key = $5 AND "
         "k.run_id = r.id AND k.created_at > now() - " ADV_KEY_LIFETIME ") "
         "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT "
-        "FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) ORDER BY r.id DESC LIMIT 1";
+        "FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) ORDER BY r.created_at DESC, r.id DESC "
+        "LIMIT 1";
     adv_err unset = adv_err_empty();
     adv_code code = adv_store_baseline_get(db, name, baseline, &unset);
     if (code != ADV_E_NOT_FOUND) {

@@ -138,3 +138,27 @@ test('an answer that is cut off in the middle costs nobody else', async () => {
   await until('nothing is held', async () => /connections_open [12]\n/.test(await (await daemon.fetch('/metrics')).text()), 15000);
   await daemon.stop();
 });
+
+test('the last run that passed is the last by the clock of the database, whichever daemon was ahead', under, async () => {
+  const fault = faults('hour');
+  fault.ahead(3600);
+  const database = freshDatabase('fault_hour');
+  const ahead = await startDaemon({ database, env: fault.env });
+  const right = await startDaemon({ database });
+  const name = { project: 'clocks', label: 'main' };
+  const limits = { step_time_increase_frac: 0.5, must_fit: false };
+  const pass = async (daemon, baseline, extra) => {
+    const answer = await daemon.post('/v1/checks', { baseline, candidate: estimateRequest({ ...name, store: true, ...extra }), limits });
+    const { verdict, candidate } = await answer.json();
+    assert.deepEqual([answer.status, verdict], [200, 'pass']);
+    return candidate.run_id;
+  };
+  const { run_id: first } = await (await ahead.post('/v1/estimate', estimateRequest({ ...name, store: true }))).json();
+  const older = await pass(ahead, { run_id: first });
+  const newer = await pass(right, { run_id: first });
+  assert.ok(older > newer, 'the id of the daemon that is ahead sorts behind');
+  const { baseline } = await (await right.post('/v1/checks', { baseline: name, candidate: estimateRequest(name), limits })).json();
+  assert.equal(baseline.run_id, newer);
+  await ahead.stop();
+  await right.stop();
+});

@@ -104,6 +104,10 @@ adv_code adv_database_url_check(const char *url, adv_err *err)
         "written as %40 for @, or host=… dbname=… with 'quoted values'";
     char *message = NULL;
     adv_code code = ADV_OK;
+    if (adv_text_has_control(url))
+        return adv_err_add(
+            err, ADV_E_INVALID, "", form,
+            "database_url: it has a line break or another control character, at its end maybe");
     if (is_bare_name(url)) return ADV_OK;
     PQconninfoOption *options = PQconninfoParse(url, &message);
     const char *words = harmless_words(message);

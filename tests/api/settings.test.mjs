@@ -140,6 +140,7 @@ test('a database URL that can be none stops the start, and nothing of its passwo
     ['postgresql://user:%secret@host/db', /it cannot be read/],
     ['host=x password=top secret', /it cannot be read/],
     ['postgresql://user:secret@host/db?sslmod=require', /invalid URI query parameter: "sslmod"/],
+    ['postgresql://user:secret@host/db\n', /it has a line break/],
     ['host=x pasword=secret', /invalid connection option "pasword"/],
   ]) {
     for (const command of ['serve', 'migrate', 'verifier']) {

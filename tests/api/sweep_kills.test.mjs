@@ -26,6 +26,19 @@ test('an item that ends every daemon fails after five attempts, and takes no oth
   assert.match(done.items[2].problem.detail, /5 attempts/);
 });
 
+test('an item that was given back has ended no daemon, however often', async () => {
+  const { path, sweep } = await create(grid(3));
+  await ended(path);
+  // As five daemons that were told to leave, one after another, have left item 1, and a sixth that died.
+  const at = `sweep_id = '${sweep.sweep_id}' AND item = 1`;
+  sql(name, `UPDATE sweep_items SET state = 'running', lease_until = now() + interval '1 h', ended_at = NULL, event = NULL, response = NULL WHERE ${at}`);
+  for (let i = 2; i <= 6; i++) sql(name, `UPDATE sweep_items SET state = 'queued', lease_until = NULL WHERE ${at}; UPDATE sweep_items SET state = 'running', attempts = ${i}, lease_until = now() + interval '1 h' WHERE ${at}`);
+  sql(name, `BEGIN; UPDATE sweep_items SET lease_until = now() - interval '1 s' WHERE ${at};
+    UPDATE sweeps SET state = 'running', done_count = 2, ended_at = NULL WHERE id = '${sweep.sweep_id}'; COMMIT`);
+  const done = await ended(path);
+  assert.deepEqual([done.state, done.done_count, done.failed_count], ['done', 3, 0], JSON.stringify(done.items[1].problem));
+});
+
 // `make sweep-kills` makes this the long run.
 const wanted = Number(process.env.SWEEP_KILLS ?? 12);
 test(`daemons that are killed lose no item and end none twice: ${wanted} kills`, { timeout: 240000 + wanted * 2500 }, async () => {

@@ -167,7 +167,16 @@ test('every write leaves who did it, and that cannot be changed', async () => {
   const { run_id: id } = await (await store(secret, { project: 'gamma' })).json();
   assert.equal((await daemon.fetch(`/v1/runs/${id}`, { method: 'DELETE', headers: as(secret) })).status, 204);
   assert.equal(sql('tokens', `SELECT principal, action, object, project FROM audit WHERE object_id = '${id}' ORDER BY id`), 'auditor|insert|runs|gamma\nauditor|delete|runs|gamma');
-  assert.match(sql('tokens', "SELECT string_agg(DISTINCT object, ' ' ORDER BY object) FROM audit"), /^baselines (checks )?measurements runs sweeps tokens$/);
+  const audited = (object) => sql('tokens', `SELECT action || ' ' || object FROM audit WHERE principal = 'auditor' AND object_id = '${object}' ORDER BY id`).split('\n');
+  const post = async (path, body) => (await daemon.post(path, body, as(secret))).json();
+  const { sweep_id: sweep } = await post('/v1/sweeps', { kind: 'advise', requests: Array.from({ length: 20 }, () => adviseRequest()) });
+  assert.equal((await daemon.fetch(`/v1/sweeps/${sweep}`, { method: 'DELETE', headers: as(secret) })).status, 204);
+  assert.deepEqual(audited(sweep), ['insert sweeps', 'update sweeps'], 'also who cancelled it');
+  const { run_id: run_ } = await (await store(secret, { project: 'gamma' })).json();
+  const { verification_id: verification } = await post(`/v1/runs/${run_}/verifications`, {});
+  assert.equal((await daemon.fetch(`/v1/verifications/${verification}`, { method: 'DELETE', headers: as(secret) })).status, 204);
+  assert.deepEqual(audited(verification), ['insert verifications', 'update verification_plans']);
+  assert.match(sql('tokens', "SELECT string_agg(DISTINCT object, ' ' ORDER BY object) FROM audit"), /^baselines (checks )?measurements runs sweeps tokens verification_plans verifications$/);
   assert.throws(() => sql('tokens', 'DELETE FROM audit'), /only added to/);
   assert.throws(() => sql('tokens', "UPDATE audit SET principal = ''"), /only added to/);
 });

@@ -63,6 +63,8 @@ SELECT has_trigger('public', t, n, format('%s has %s', t, n)) FROM (VALUES
     ('measurements', 'measurements_of_runs_there'), ('verifications', 'verifications_of_runs_there'),
     ('verification_plans', 'verification_plans_raise_lease'), ('sweeps', 'sweeps_take_key'), ('idempotency_keys', 'idempotency_keys_take_key'),
     ('sweeps', 'sweeps_audited'), ('calibrations', 'calibrations_audited'), ('calibration_history', 'calibration_history_audited'),
+    ('sweeps', 'sweeps_cancel_audited'), ('sweep_items', 'sweep_items_count_given_back'), ('verifications', 'verifications_audited'),
+    ('verification_plans', 'verification_plans_cancel_audited'),
     ('audit', 'audit_immutable'), ('audit', 'audit_not_truncated')) v (t, n);
 
 SELECT volatility_is('public', f, a::name[], v, format('%s is %s', f, v)) FROM (VALUES

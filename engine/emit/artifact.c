@@ -26,21 +26,51 @@ static void put_yaml(struct adv_text *text, const char *key, const char *value_j
     adv_text_append(text, "\n");
 }
 
-/* MaxText reads only files named *.yml. */
-static void write_yaml(const struct adv_artifact_source *source, struct adv_text *text)
+/* What the file cannot say to MaxText, as arguments beside it. */
+static void put_beside_file(const struct adv_artifact_source *source, struct adv_text *text)
+{
+    for (int i = 0; i < source->config.count; i++) {
+        if (source->own_file[i] == ADV_OWN_FILE_SAYS) continue;
+        adv_text_append(text, " ");
+        adv_script_argument(text, &source->config.entries[i]);
+    }
+}
+
+static bool has_key(const struct adv_artifact_source *source, enum adv_own_file says)
+{
+    for (int i = 0; i < source->config.count; i++)
+        if (source->own_file[i] == says) return true;
+    return false;
+}
+
+static void put_yaml_head(const struct adv_artifact_source *source, struct adv_text *text)
 {
     adv_script_headline(text, source);
     adv_script_release(text, source);
     if (source->config.flags_count > 0) adv_text_append(text, "# First, for its XLA flags: . ./libtpu.env\n");
+    if (has_key(source, ADV_OWN_FILE_LOSES))
+        adv_text_append(text,
+                        "# MaxText's file of the model wins over this one, whatever override_model_config "
+                        "says: without the arguments another model is trained.\n");
+    if (has_key(source, ADV_OWN_FILE_MISLEADS))
+        adv_text_append(text, "# Axis rules in this file would stand in place of all others: they are an "
+                              "argument.\n");
     adv_text_format(text,
                     "# python3 -m %s.train maxtext.yml "
                     "run_name=\"${RUN_NAME:-maxtext}\" "
-                    "base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"\n"
-                    "base_config: base.yml\n",
+                    "base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"",
                     adv_maxtext_modules(source->maxtext));
+    put_beside_file(source, text);
+    adv_text_append(text, "\nbase_config: base.yml\n");
+}
+
+/* MaxText reads only files named *.yml. */
+static void write_yaml(const struct adv_artifact_source *source, struct adv_text *text)
+{
+    put_yaml_head(source, text);
     for (int i = 0; i < source->config.count; i++) {
         const struct adv_config_entry *entry = &source->config.entries[i];
-        bool simple = entry->key[0] != '\0';
+        bool simple = entry->key[0] != '\0' && source->own_file[i] != ADV_OWN_FILE_MISLEADS;
         for (const char *at = entry->key; *at; at++)
             simple = simple && (isalnum((unsigned char)*at) || *at == '_');
         if (simple) put_yaml(text, entry->key, entry->value_json); /* else no key of MaxText's */

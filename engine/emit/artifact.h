@@ -8,6 +8,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/text.h"
+#include "engine/maxtext/own_file.h"
 #include "engine/spec/request.h"
 
 enum { ADV_ARTIFACT_SENTENCES = 16, ADV_ARTIFACT_TERMS = 64 };
@@ -36,8 +37,9 @@ struct adv_artifact_source {
     int slices, devices, chips, hosts;  /* in all slices together */
     bool without_maxtext;               /* MaxText has no such model: nothing can be started */
     double hbm_limit_bytes_per_device;
-    struct adv_config config;        /* keys and flags of the chosen plan */
-    struct adv_artifact_row row;     /* its numbers */
+    struct adv_config config;                          /* keys and flags of the chosen plan */
+    enum adv_own_file own_file[ADV_LIMIT_CONFIG_KEYS]; /* what maxtext.yml can say of each key */
+    struct adv_artifact_row row;                       /* its numbers */
     const char *over_vmem, *what_if; /* warnings of it: a kernel that does not start; hardware that may not
                                         exist; "" none */
     int why_count;

@@ -71,18 +71,22 @@ void adv_script_release(struct adv_text *text, const struct adv_artifact_source 
     adv_text_append(text, "\n");
 }
 
+void adv_script_argument(struct adv_text *text, const struct adv_config_entry *entry)
+{
+    struct adv_text argument = adv_text_empty(text->limit_bytes);
+    adv_text_format(&argument, "%s=", entry->key);
+    adv_config_bare_value(entry->value_json, &argument);
+    adv_script_word(text, argument.data ? argument.data : "");
+    text->overflow = text->overflow || argument.overflow;
+    adv_text_free(&argument);
+}
+
 /* The answer's keys as arguments, `between` before each. */
 static void put_arguments(struct adv_text *text, const struct adv_config *config, const char *between)
 {
     for (int i = 0; i < config->count; i++) {
-        const struct adv_config_entry *entry = &config->entries[i];
-        struct adv_text argument = adv_text_empty(text->limit_bytes);
-        adv_text_format(&argument, "%s=", entry->key);
-        adv_config_bare_value(entry->value_json, &argument);
         adv_text_append(text, between);
-        adv_script_word(text, argument.data ? argument.data : "");
-        text->overflow = text->overflow || argument.overflow;
-        adv_text_free(&argument);
+        adv_script_argument(text, &config->entries[i]);
     }
     for (int i = 0; i < ADV_RUN_SETTINGS; i++)
         if (!adv_run_settings[i].variable && !adv_run_setting_is_settled(config, i))

@@ -30,6 +30,9 @@ void adv_script_release(struct adv_text *text, const struct adv_artifact_source 
 /* The flags as LIBTPU_INIT_ARGS in one shell word, without a line break. */
 void adv_script_libtpu(struct adv_text *text, const struct adv_artifact_source *source);
 
+/* A key and its value as one shell word, as MaxText's command line takes it: 'remat_policy=full'. */
+void adv_script_argument(struct adv_text *text, const struct adv_config_entry *entry);
+
 /* The lines that export the environment of a training: LIBTPU_INIT_ARGS and the platform. */
 void adv_script_export(struct adv_text *text, const struct adv_artifact_source *source);
 

@@ -9,6 +9,7 @@
 #include "engine/json/decode_request.h"
 #include "engine/maxtext/model_keys.h"
 #include "engine/maxtext/names.h"
+#include "engine/maxtext/own_file.h"
 #include "engine/maxtext/run.h"
 #include "engine/maxtext/write.h"
 
@@ -254,6 +255,15 @@ adv_code adv_decode_answer(const struct adv_catalog *catalog, const char *respon
     return code;
 }
 
+/* `source` as a file, when its configuration is complete. */
+static adv_code write_artifact(const struct adv_catalog *catalog, const char *name,
+                               struct adv_artifact_source *source, struct adv_arena *arena,
+                               struct adv_text *text, adv_err *err)
+{
+    adv_code code = adv_own_file_says(catalog, &source->config, arena, source->own_file, err);
+    return code == ADV_OK ? adv_artifact_write(name, source, text, err) : code;
+}
+
 adv_code adv_artifact_from_answer(const struct adv_catalog *catalog, const char *name,
                                   const char *response_json, size_t response_bytes, int rank,
                                   struct adv_text *text, adv_err *err)
@@ -262,7 +272,7 @@ adv_code adv_artifact_from_answer(const struct adv_catalog *catalog, const char 
     adv_arena_init(&arena, ADV_LIMIT_ARENA_BYTES);
     struct adv_artifact_source *source;
     adv_code code = adv_decode_answer(catalog, response_json, response_bytes, rank, &arena, &source, err);
-    if (code == ADV_OK) code = adv_artifact_write(name, source, text, err);
+    if (code == ADV_OK) code = write_artifact(catalog, name, source, &arena, text, err);
     adv_arena_free(&arena);
     return code;
 }
@@ -319,7 +329,7 @@ adv_code adv_artifact_from_run(const struct adv_catalog *catalog, const struct a
                                       &source, err);
     if (code == ADV_OK && run->is_estimate)
         code = add_model_of_request(catalog, run->request_json, &arena, &source->config, err);
-    if (code == ADV_OK) code = adv_artifact_write(name, source, text, err);
+    if (code == ADV_OK) code = write_artifact(catalog, name, source, &arena, text, err);
     adv_arena_free(&arena);
     return code;
 }

@@ -16,6 +16,7 @@
 #define ADV_NAME_GRAD_DTYPE                          "grad_dtype"
 #define ADV_NAME_INDEXER_LOSS_SCALING_FACTOR         "indexer_loss_scaling_factor"
 #define ADV_NAME_INDEXER_SPARSE_TRAINING             "indexer_sparse_training"
+#define ADV_NAME_LOGICAL_AXIS_RULES                  "logical_axis_rules"
 #define ADV_NAME_MAX_TARGET_LENGTH                   "max_target_length"
 #define ADV_NAME_MEGABLOX                            "megablox"
 #define ADV_NAME_MODEL_NAME                          "model_name"

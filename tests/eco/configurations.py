@@ -10,6 +10,12 @@ from maxtext.configs import types
 
 CLUSTERS = [('tpu7x', '4x4x8', 1), ('v6e', '16x16', 1), ('v5p', '4x8x8', 1), ('v5e', '16x16', 1), ('v4', '4x8x8', 1),
             ('tpu7x', '4x8x8', 2)]
+# Estimates whose configuration MaxText settles in one way as arguments and in another as lines of a file.
+VARIANTS = [('llama3.1-8b', {'base_num_decoder_layers': 4}),
+            ('qwen3-30b-a3b', {'num_experts': 64, 'override_model_config': True}),
+            ('llama3.1-8b', {'logical_axis_rules': [['activation_batch', ['data', 'fsdp']]]})]
+PLACE = {'RUN_NAME': 'eco', 'BASE_OUTPUT_DIRECTORY': '/tmp/eco'}
+OF_THE_FILE = {'base_config', 'dump_hlo_xla_flags'}  # of the file alone; of the first configuration of a process
 NEEDS = {'deepseek-custom': 'tokenizer_path and HF_TOKEN'}  # named in the answer's warnings
 
 
@@ -50,17 +56,37 @@ def judge_file(part, shell, label, answer):
     text = artifact('maxtext.yml', answer)
     (shell.path / 'maxtext.yml').write_text(text)
     head = re.search(r'^# (python3 -m .*)$', text, re.M)
-    started = shell.start(head.group(1) if head else 'false')
+    started = shell.start(head.group(1) if head else 'false', **PLACE)
     says = started.get('error') or judge.refusal(started['argv'][2:], answer['cluster']['accelerator'],
                                                  answer['cluster']['slices'], shell.path)
     part.count('maxtext.yml read')
     if says and label not in NEEDS:
         part.disagree(f'{label} maxtext.yml', says)
+    if not says:
+        compare_settled(part, shell, label, answer, started['argv'][2:])
     (shell.path / 'libtpu.env').write_text(artifact('libtpu.env', answer))
     sourced = shell.start('. ./libtpu.env && python3')
     part.count('libtpu.env sourced')
-    if sourced.get('env', {}).get('LIBTPU_INIT_ARGS') != ' '.join(answer['ranked'][0]['xla_flags']):
+    plan = answer['ranked'][0] if 'ranked' in answer else answer
+    if sourced.get('env', {}).get('LIBTPU_INIT_ARGS') != ' '.join(plan['xla_flags']):
         part.disagree(f'{label} libtpu.env', sourced)
+
+
+def compare_settled(part, shell, label, answer, arguments):
+    """maxtext.yml, with the arguments of the line in its head, trains what maxtext.sh trains."""
+    script = judge.settled(shell.start(artifact('maxtext.sh', answer), **PLACE)['argv'][2:])
+    file = judge.settled(arguments, shell.path)
+    part.count('maxtext.yml settled as maxtext.sh is')
+    for key, value in script.items():
+        if key not in OF_THE_FILE and file.get(key) != value:
+            part.disagree(f'{label} maxtext.yml', f'{key} is {file.get(key)}, in maxtext.sh {value}')
+
+
+def judge_variants(part, shell):
+    for model, config in VARIANTS:
+        request = {'model': model, 'cluster': {'chip': 'tpu7x', 'topology': '4x4x4'},
+                   'config': {'per_device_batch_size': 1, **config}}
+        judge_file(part, shell, f'{model} {config}', json.loads(program('estimate', '-', text=json.dumps(request))))
 
 
 def main():
@@ -84,6 +110,7 @@ def main():
         if label not in filed:
             judge_file(part, shell, label, answer)
         filed.add(label)
+    judge_variants(part, shell)
     part.close()
 
 

@@ -14,22 +14,30 @@ from maxtext.configs import pyconfig  # noqa: E402  (the environment must be set
 APART = ['skip_jax_distributed_system=true', 'log_config=false', 'save_config_to_gcs=false']
 
 
-def refusal(arguments, accelerator='', slices=1, folder=None):
-    """None when MaxText accepts the arguments, else what it says. `arguments` may begin with a .yml file."""
-    extra = APART + ([f'compile_topology={accelerator}', f'compile_topology_num_slices={slices}'] if accelerator else [])
+@contextlib.contextmanager
+def quiet_in(folder):
+    """In `folder` (None: where one is), without a word on the terminal."""
     before = os.getcwd()
     try:
         os.chdir(folder or before)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            pyconfig.initialize_pydantic(['', *arguments, *extra])
-        return None
-    except (Exception, SystemExit) as error:  # whatever ends the user's run ends it here
-        return f'{type(error).__name__}: {error}'
+            yield
     finally:
         os.chdir(before)
 
 
-def settled(arguments):
+def refusal(arguments, accelerator='', slices=1, folder=None):
+    """None when MaxText accepts the arguments, else what it says. `arguments` may begin with a .yml file."""
+    extra = APART + ([f'compile_topology={accelerator}', f'compile_topology_num_slices={slices}'] if accelerator else [])
+    try:
+        with quiet_in(folder):
+            pyconfig.initialize_pydantic(['', *arguments, *extra])
+        return None
+    except (Exception, SystemExit) as error:  # whatever ends the user's run ends it here
+        return f'{type(error).__name__}: {error}'
+
+
+def settled(arguments, folder=None):
     """Every value of a configuration that MaxText accepts."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with quiet_in(folder):
         return pyconfig.initialize_pydantic(['', *arguments, *APART]).model_dump()

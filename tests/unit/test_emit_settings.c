@@ -1,0 +1,71 @@
+/* What the files made from an answer say of its settings, to the MaxText release that they are written for. */
+#include "tests/unit/check.h"
+
+#include <string.h>
+
+#include "engine/base/text.h"
+#include "engine/json/decode_answer.h"
+#include "tests/unit/catalog_fixture.h"
+
+/* The file `name` of an estimate with the configuration `config`, for the release `maxtext`. */
+static void file_of(const char *name, const char *config, const char *maxtext, struct adv_text *text)
+{
+    struct adv_text answer = adv_text_empty(8192);
+    static adv_err err;
+    adv_err_init(&err);
+    adv_text_init(text, 65536);
+    adv_text_format(&answer,
+                    "{\"model\":{\"name\":\"m\"},\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\","
+                    "\"accelerator\":\"v6e-16\",\"slices\":1,\"chips\":16,\"hosts\":4},\"config\":%s,"
+                    "\"xla_flags\":[\"--xla_a=1\"],\"step_time_s\":1,\"software\":{\"maxtext\":\"%s\"}}",
+                    config, maxtext);
+    if (adv_artifact_from_answer(catalog, name, answer.data, answer.length_bytes, 1, text, &err) !=
+        ADV_OK)
+        fail_msg("%s: %s", name, err.findings[0].detail);
+    adv_text_free(&answer);
+}
+
+static void expect(const char *name, const char *config, const char *maxtext, const char *holds, bool expected)
+{
+    struct adv_text text;
+    file_of(name, config, maxtext, &text);
+    if ((strstr(text.data, holds) != NULL) != expected)
+        fail_msg("%s %s %s:\n%s", name, expected ? "does not hold" : "holds", holds, text.data);
+    adv_text_free(&text);
+}
+
+/* In a file of one's own MaxText 0.2.5 lets its file of the model win, also under override_model_config:
+ * maxtext.yml of four layers trained all 32. */
+static void what_the_models_file_says_otherwise_is_an_argument_beside_maxtext_yml(void **state)
+{
+    (void)state;
+    static const char four[] = "{\"model_name\":\"llama3.1-8b\",\"base_num_decoder_layers\":4,\"base_emb_dim\":"
+                               "4096,\"override_model_config\":true,\"steps\":7}";
+    static const char unknown[] = "{\"model_name\":\"later\",\"base_num_decoder_layers\":4,"
+                                  "\"override_model_config\":true}";
+    expect("maxtext.yml", four, "0.2.5", " 'base_num_decoder_layers=4'\n", true);
+    expect("maxtext.yml", four, "0.2.5", "\nbase_num_decoder_layers: 4\n", true);
+    expect("maxtext.yml", four, "0.2.5", "'base_emb_dim=4096'", false); /* as the file has it */
+    expect("maxtext.yml", four, "0.2.5", "'steps=7'", false);           /* the file has it not */
+    expect("maxtext.yml", unknown, "0.2.5", " 'base_num_decoder_layers=4'", true);
+    expect("maxtext.yml", "{\"model_name\":\"llama3.1-8b\"}", "0.2.5", "file of the model wins", false);
+}
+
+/* An argument's rules stand in place of those that they name, a file's in place of all of base.yml's. */
+static void axis_rules_are_an_argument_and_no_line_of_maxtext_yml(void **state)
+{
+    (void)state;
+    static const char rules[] = "{\"logical_axis_rules\":[[\"activation_batch\",[\"data\"]]]}";
+    expect("maxtext.yml", rules, "0.2.5", " 'logical_axis_rules=[[activation_batch,[data]]]'\n", true);
+    expect("maxtext.yml", rules, "0.2.5", "\nlogical_axis_rules:", false);
+    expect("maxtext.sh", rules, "0.2.5", "'logical_axis_rules=[[activation_batch,[data]]]'", true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_models_file_says_otherwise_is_an_argument_beside_maxtext_yml),
+        cmocka_unit_test(axis_rules_are_an_argument_and_no_line_of_maxtext_yml),
+    };
+    return run_group_with_catalog(tests);
+}

@@ -55,11 +55,10 @@ static void put_yaml_head(const struct adv_artifact_source *source, struct adv_t
     if (has_key(source, ADV_OWN_FILE_MISLEADS))
         adv_text_append(text, "# Axis rules in this file would stand in place of all others: they are an "
                               "argument.\n");
-    adv_text_format(text,
-                    "# python3 -m %s.train maxtext.yml "
-                    "run_name=\"${RUN_NAME:-maxtext}\" "
-                    "base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"",
-                    adv_maxtext_modules(source->maxtext));
+    adv_text_format(text, "# python3 -m %s.train maxtext.yml", adv_maxtext_modules(source->maxtext));
+    if (adv_script_asks(source, "RUN_NAME")) adv_text_append(text, " run_name=\"${RUN_NAME:-maxtext}\"");
+    if (adv_script_asks(source, "BASE_OUTPUT_DIRECTORY"))
+        adv_text_append(text, " base_output_directory=\"${BASE_OUTPUT_DIRECTORY:-/tmp/maxtext}\"");
     put_beside_file(source, text);
     adv_text_append(text, "\nbase_config: base.yml\n");
 }

@@ -93,18 +93,39 @@ static void put_arguments(struct adv_text *text, const struct adv_config *config
             adv_text_format(text, "%s%s=%s", between, adv_run_settings[i].key, adv_run_settings[i].value);
 }
 
+static bool asks_reader(const struct adv_config *config, int setting)
+{
+    return adv_run_settings[setting].variable && !adv_run_setting_is_settled(config, setting);
+}
+
 /* The settings that are the reader's variables; `in_quotes` is what a value in double quotes starts with. */
 static void put_variables(struct adv_text *text, const struct adv_config *config, const char *between,
                           bool key_in_quotes)
 {
     for (int i = 0; i < ADV_RUN_SETTINGS; i++) {
         const struct adv_run_setting *setting = &adv_run_settings[i];
-        if (!setting->variable || adv_run_setting_is_settled(config, i)) continue;
+        if (!asks_reader(config, i)) continue;
         adv_text_format(text, key_in_quotes ? "%s\"%s=${%s" : "%s%s=\"${%s", between, setting->key,
                         setting->variable);
         if (setting->value) adv_text_format(text, ":-%s", setting->value);
         adv_text_append(text, "}\"");
     }
+}
+
+bool adv_script_asks(const struct adv_artifact_source *source, const char *variable)
+{
+    for (int i = 0; i < ADV_RUN_SETTINGS; i++)
+        if (asks_reader(&source->config, i) && strcmp(adv_run_settings[i].variable, variable) == 0)
+            return true;
+    return false;
+}
+
+void adv_script_reaching(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    for (int i = ADV_RUN_SETTINGS - 1; i >= 0; i--)
+        if (adv_run_settings[i].value && asks_reader(&source->config, i))
+            adv_text_format(text, "%s, ", adv_run_settings[i].variable);
+    adv_text_append(text, "EXTRA_ARGS");
 }
 
 void adv_script_command(struct adv_text *text, const struct adv_artifact_source *source, const char *module,
@@ -151,9 +172,13 @@ void adv_script_submitted(struct adv_text *text, const struct adv_artifact_sourc
     adv_text_format(text, " && export " PLATFORM " && python3 -m %s.train",
                     adv_maxtext_modules(source->maxtext));
     put_arguments(text, &source->config, " ");
-    adv_text_append(text, "\nEND_OF_COMMAND\nCOMMAND+=$(printf ' %q'");
-    put_variables(text, &source->config, " ", true);
-    adv_text_append(text, ")\nCOMMAND+=\"${EXTRA_ARGS:+ ${EXTRA_ARGS}}\"\n");
+    adv_text_append(text, "\nEND_OF_COMMAND\n");
+    struct adv_text variables = adv_text_empty(text->limit_bytes);
+    put_variables(&variables, &source->config, " ", true);
+    if (variables.length_bytes > 0) /* printf would write an empty argument, which MaxText refuses */
+        adv_text_format(text, "COMMAND+=$(printf ' %%q'%s)\n", variables.data);
+    adv_text_free(&variables);
+    adv_text_append(text, "COMMAND+=\"${EXTRA_ARGS:+ ${EXTRA_ARGS}}\"\n");
 }
 
 void adv_script_settings(const struct adv_artifact_source *source,

@@ -47,6 +47,14 @@ void adv_script_command(struct adv_text *text, const struct adv_artifact_source 
  * manifest as it is, where a second line would end the block. */
 void adv_script_submitted(struct adv_text *text, const struct adv_artifact_source *source);
 
+/* Whether the training takes this variable of the reader's, "RUN_NAME": the answer does not say what it is
+ * for. */
+bool adv_script_asks(const struct adv_artifact_source *source, const char *variable);
+
+/* The names of the variables that may be set and reach the training then: "STEPS, DATASET_TYPE, EXTRA_ARGS".
+ */
+void adv_script_reaching(struct adv_text *text, const struct adv_artifact_source *source);
+
 /* The settings that a file of settings needs beside the answer's: `put` for each, the value as JSON. */
 void adv_script_settings(const struct adv_artifact_source *source,
                          void (*put)(struct adv_text *text, const char *key, const char *value_json),

@@ -125,6 +125,29 @@ static void put_compile(struct adv_text *text, const struct adv_artifact_source 
                        "\"compile_xla_flags=$FLAGS\"");
 }
 
+static void put_submit_reaching(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    if (adv_script_asks(source, "RUN_NAME")) adv_text_append(text, "RUN_NAME, ");
+    adv_script_reaching(text, source);
+}
+
+static void put_run_needed(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    if (adv_script_asks(source, "RUN_NAME")) adv_text_append(text, "\"${RUN_NAME:?name of the run}\" ");
+}
+
+static void put_output_needed(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    if (adv_script_asks(source, "BASE_OUTPUT_DIRECTORY"))
+        adv_text_append(text, "\"${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}\" ");
+}
+
+static void put_output_export(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    if (adv_script_asks(source, "BASE_OUTPUT_DIRECTORY"))
+        adv_text_append(text, " BASE_OUTPUT_DIRECTORY=gs://bucket/path");
+}
+
 static const struct {
     const char *name;
     void (*put)(struct adv_text *text, const struct adv_artifact_source *source);
@@ -136,6 +159,11 @@ static const struct {
     {"train", put_train},
     {"compile", put_compile},
     {"submitted", adv_script_submitted},
+    {"reaching", adv_script_reaching},
+    {"submit_reaching", put_submit_reaching},
+    {"run_needed", put_run_needed},
+    {"output_needed", put_output_needed},
+    {"output_export", put_output_export},
     {"flags_word", adv_script_flags_word},
     {"topology", put_topology},
     {"topology_word", put_topology_word},

@@ -1,4 +1,5 @@
-/* What the files made from an answer say of its settings, to the MaxText release that they are written for. */
+/* What the files made from an answer say of its settings, to the MaxText release that they are written for.
+ */
 #include "tests/unit/check.h"
 
 #include <string.h>
@@ -19,13 +20,13 @@ static void file_of(const char *name, const char *config, const char *maxtext, s
                     "\"accelerator\":\"v6e-16\",\"slices\":1,\"chips\":16,\"hosts\":4},\"config\":%s,"
                     "\"xla_flags\":[\"--xla_a=1\"],\"step_time_s\":1,\"software\":{\"maxtext\":\"%s\"}}",
                     config, maxtext);
-    if (adv_artifact_from_answer(catalog, name, answer.data, answer.length_bytes, 1, text, &err) !=
-        ADV_OK)
+    if (adv_artifact_from_answer(catalog, name, answer.data, answer.length_bytes, 1, text, &err) != ADV_OK)
         fail_msg("%s: %s", name, err.findings[0].detail);
     adv_text_free(&answer);
 }
 
-static void expect(const char *name, const char *config, const char *maxtext, const char *holds, bool expected)
+static void expect(const char *name, const char *config, const char *maxtext, const char *holds,
+                   bool expected)
 {
     struct adv_text text;
     file_of(name, config, maxtext, &text);
@@ -39,8 +40,9 @@ static void expect(const char *name, const char *config, const char *maxtext, co
 static void what_the_models_file_says_otherwise_is_an_argument_beside_maxtext_yml(void **state)
 {
     (void)state;
-    static const char four[] = "{\"model_name\":\"llama3.1-8b\",\"base_num_decoder_layers\":4,\"base_emb_dim\":"
-                               "4096,\"override_model_config\":true,\"steps\":7}";
+    static const char four[] =
+        "{\"model_name\":\"llama3.1-8b\",\"base_num_decoder_layers\":4,\"base_emb_dim\":"
+        "4096,\"override_model_config\":true,\"steps\":7}";
     static const char unknown[] = "{\"model_name\":\"later\",\"base_num_decoder_layers\":4,"
                                   "\"override_model_config\":true}";
     expect("maxtext.yml", four, "0.2.5", " 'base_num_decoder_layers=4'\n", true);
@@ -61,11 +63,37 @@ static void axis_rules_are_an_argument_and_no_line_of_maxtext_yml(void **state)
     expect("maxtext.sh", rules, "0.2.5", "'logical_axis_rules=[[activation_batch,[data]]]'", true);
 }
 
+/* A file asks for no variable that it does not use, promises none, and gives MaxText no empty argument. */
+static void files_ask_for_what_the_answer_leaves_open_and_for_no_more(void **state)
+{
+    (void)state;
+    static const char all[] = "{\"run_name\":\"r\",\"base_output_directory\":\"gs://b\",\"steps\":7,"
+                              "\"dataset_type\":\"synthetic\"}";
+    static const char *const submitting[] = {"xpk.sh", "gcluster.sh"};
+    expect("maxtext.sh", "{}", "0.2.5", ": \"${RUN_NAME:?", true);
+    expect("maxtext.sh", all, "0.2.5", "RUN_NAME", false);
+    expect("maxtext.sh", all, "0.2.5", "BASE_OUTPUT_DIRECTORY", false);
+    expect("maxtext.sh", all, "0.2.5", "STEPS", false);
+    expect("maxtext.yml", "{}", "0.2.5", " run_name=\"${RUN_NAME:-maxtext}\" base_output_directory=", true);
+    expect("maxtext.yml", all, "0.2.5", " run_name=", false);
+    expect("maxtext.yml", all, "0.2.5", " base_output_directory=", false);
+    expect("jobset.yaml", "{}", "0.2.5", " BASE_OUTPUT_DIRECTORY=gs://bucket/path # and, where set: STEPS",
+           true);
+    expect("jobset.yaml", all, "0.2.5", "image-with-MaxText # and, where set: EXTRA_ARGS\n", true);
+    for (size_t i = 0; i < sizeof submitting / sizeof *submitting; i++) {
+        expect(submitting[i], "{}", "0.2.5", "training: RUN_NAME, STEPS, DATASET_TYPE, EXTRA_ARGS.\n", true);
+        expect(submitting[i], all, "0.2.5", "training: EXTRA_ARGS.\n", true);
+        expect(submitting[i], all, "0.2.5", "BASE_OUTPUT_DIRECTORY", false);
+        expect(submitting[i], all, "0.2.5", "printf", false);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_models_file_says_otherwise_is_an_argument_beside_maxtext_yml),
         cmocka_unit_test(axis_rules_are_an_argument_and_no_line_of_maxtext_yml),
+        cmocka_unit_test(files_ask_for_what_the_answer_leaves_open_and_for_no_more),
     };
     return run_group_with_catalog(tests);
 }

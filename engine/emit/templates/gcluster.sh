@@ -2,11 +2,11 @@
 {{headline}}
 {{release}}
 # Needs gcluster of Cluster Toolkit, 1.103 or later. A name of a job has up to 28 characters.
-# STEPS, DATASET_TYPE, RUN_NAME and EXTRA_ARGS, where set, reach the training.
+# Where set, these reach the training: {{submit_reaching}}.
 set -euo pipefail
 : "${PROJECT_ID:?Google Cloud project}" "${CLUSTER_NAME:?name of the GKE cluster}" "${ZONE:?zone or region of the cluster}"
 : "${WORKLOAD_NAME:?name of the job}" "${WORKLOAD_IMAGE:?image with MaxText}"
-: "${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}" "${RUN_NAME:=${WORKLOAD_NAME}}"
+: {{output_needed}}"${RUN_NAME:=${WORKLOAD_NAME}}"
 {{submitted}}
 gcluster job submit \
   --project "${PROJECT_ID}" --cluster "${CLUSTER_NAME}" --location "${ZONE}" ${QUEUE:+--queue "${QUEUE}"} \

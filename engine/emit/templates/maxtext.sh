@@ -3,6 +3,6 @@
 {{release}}
 # Run on every host of the slice, in an environment with MaxText installed.
 set -euo pipefail
-: "${RUN_NAME:?name of the run}" "${BASE_OUTPUT_DIRECTORY:?gs://bucket/path}"
+: {{run_needed}}{{output_needed}}# and, where set: {{reaching}}
 {{export}}
 {{train}}

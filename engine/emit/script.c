@@ -132,7 +132,8 @@ void adv_script_command(struct adv_text *text, const struct adv_artifact_source 
                         const char *arguments)
 {
     static const char between[] = " \\\n  ";
-    adv_text_format(text, "python3 -m %s.%s%s", adv_maxtext_modules(source->maxtext), module, arguments);
+    adv_text_format(text, "python3 -m %s.%s%s%s", adv_maxtext_modules(source->maxtext), module,
+                    adv_maxtext_base_file(source->maxtext), arguments);
     put_variables(text, &source->config, between, false);
     put_arguments(text, &source->config, between);
     adv_text_format(text, "%s${EXTRA_ARGS:-}\n", between); /* of a key given twice the last counts */
@@ -169,8 +170,8 @@ void adv_script_submitted(struct adv_text *text, const struct adv_artifact_sourc
 {
     adv_text_append(text, "read -r COMMAND <<'END_OF_COMMAND'\nset -e && export ");
     adv_script_libtpu(text, source);
-    adv_text_format(text, " && export " PLATFORM " && python3 -m %s.train",
-                    adv_maxtext_modules(source->maxtext));
+    adv_text_format(text, " && export " PLATFORM " && python3 -m %s.train%s",
+                    adv_maxtext_modules(source->maxtext), adv_maxtext_base_file(source->maxtext));
     put_arguments(text, &source->config, " ");
     adv_text_append(text, "\nEND_OF_COMMAND\n");
     struct adv_text variables = adv_text_empty(text->limit_bytes);

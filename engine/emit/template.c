@@ -1,4 +1,5 @@
 #include "engine/emit/script.h"
+#include "engine/maxtext/run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -120,9 +121,12 @@ static void put_train(struct adv_text *text, const struct adv_artifact_source *s
 
 static void put_compile(struct adv_text *text, const struct adv_artifact_source *source)
 {
-    adv_script_command(text, source, "train_compile",
-                       " \"compile_topology=$TOPOLOGY\" \"compile_topology_num_slices=$SLICES\" "
-                       "\"compile_xla_flags=$FLAGS\"");
+    static const char slice[] = " \"compile_topology=$TOPOLOGY\" \"compile_topology_num_slices=$SLICES\"";
+    char arguments[sizeof slice + 64];
+    const bool by_key = adv_maxtext_compiles_flags(source->maxtext);
+    (void)snprintf(arguments, sizeof arguments, "%s%s", slice, by_key ? " \"compile_xla_flags=$FLAGS\"" : "");
+    if (!by_key) adv_text_append(text, "LIBTPU_INIT_ARGS=\"$FLAGS\" ");
+    adv_script_command(text, source, "train_compile", arguments);
 }
 
 static void put_submit_reaching(struct adv_text *text, const struct adv_artifact_source *source)

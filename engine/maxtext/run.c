@@ -25,9 +25,43 @@ void adv_maxtext_release(const char *version, struct adv_text *text)
                               : " (PyPI)");
 }
 
+/* Where a package lies, for a shell: it is found without being started. */
+#define BASE_FILE(package)                                                                                   \
+    " \"$(python3 -c 'from importlib.util import find_spec; print(find_spec(\"" package                      \
+    "\").submodule_search_locations[0])')/configs/base.yml\""
+
+/* Releases that are started otherwise than later ones. Source: pyconfig.py and train_compile.py of each. */
+static const struct release {
+    const char *version, *modules, *base_file;
+} early_releases[] = {
+    {"0.1.0", "MaxText", BASE_FILE("MaxText")},
+    {"0.2.0", ADV_MAXTEXT_MODULES, BASE_FILE("maxtext")},
+    {"0.2.1", ADV_MAXTEXT_MODULES, ""},
+};
+
+/* NULL: a later one. */
+static const struct release *early(const char *version)
+{
+    for (size_t i = 0; i < sizeof early_releases / sizeof *early_releases; i++)
+        if (strcmp(early_releases[i].version, version) == 0) return &early_releases[i];
+    return NULL;
+}
+
 const char *adv_maxtext_modules(const char *version)
 {
-    return strcmp(version, "0.1.0") == 0 ? "MaxText" : ADV_MAXTEXT_MODULES;
+    const struct release *release = early(version);
+    return release ? release->modules : ADV_MAXTEXT_MODULES;
+}
+
+const char *adv_maxtext_base_file(const char *version)
+{
+    const struct release *release = early(version);
+    return release ? release->base_file : "";
+}
+
+bool adv_maxtext_compiles_flags(const char *version)
+{
+    return !early(version);
 }
 
 bool adv_maxtext_has_activation(const char *name)

@@ -16,6 +16,12 @@
 void adv_maxtext_release(const char *version, struct adv_text *text);
 /* The package of `train` and `train_compile` in that release. */
 const char *adv_maxtext_modules(const char *version);
+/* Shell text: the file that a command of that release must name before its keys, with a blank in front; "":
+ * it finds base.yml by itself. */
+const char *adv_maxtext_base_file(const char *version);
+/* Whether train_compile takes the XLA flags as a key; before it did, they came from LIBTPU_INIT_ARGS alone.
+ */
+bool adv_maxtext_compiles_flags(const char *version);
 
 /* Whether mlp_activations takes the name: a function of jax.nn, or one of MaxText's own. */
 bool adv_maxtext_has_activation(const char *name);

@@ -88,12 +88,37 @@ static void files_ask_for_what_the_answer_leaves_open_and_for_no_more(void **sta
     }
 }
 
+/* MaxText 0.1.0 and 0.2.0 take their first argument for a file, and up to 0.2.1 refuse compile_xla_flags. */
+static void commands_are_those_of_the_release(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *maxtext, *holds;
+        bool expected;
+    } rows[] = {
+        {"maxtext.sh", "0.1.0", "python3 -m MaxText.train \"$(python3 -c '", true},
+        {"maxtext.sh", "0.1.0", "find_spec(\"MaxText\")", true},
+        {"xpk.sh", "0.2.0", ".train \"$(python3 -c '", true},
+        {"jobset.yaml", "0.2.0", "find_spec(\"maxtext\")", true},
+        {"maxtext.yml", "0.1.0", "\n# python3 -m MaxText.train maxtext.yml run_name", true},
+        {"maxtext.sh", "0.2.1", "find_spec", false},
+        {"maxtext.sh", "0.2.5", "find_spec", false},
+        {"verify.sh", "0.2.1", "compile_xla_flags", false},
+        {"verify.sh", "0.2.1", "LIBTPU_INIT_ARGS=\"$FLAGS\" python3 -m", true},
+        {"verify.sh", "0.2.2", " \"compile_xla_flags=$FLAGS\"", true},
+        {"verify.sh", "0.2.2", "LIBTPU_INIT_ARGS", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect(rows[i].name, "{}", rows[i].maxtext, rows[i].holds, rows[i].expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_models_file_says_otherwise_is_an_argument_beside_maxtext_yml),
         cmocka_unit_test(axis_rules_are_an_argument_and_no_line_of_maxtext_yml),
         cmocka_unit_test(files_ask_for_what_the_answer_leaves_open_and_for_no_more),
+        cmocka_unit_test(commands_are_those_of_the_release),
     };
     return run_group_with_catalog(tests);
 }

@@ -46,6 +46,7 @@ static bool has_key(const struct adv_artifact_source *source, enum adv_own_file 
 static void put_yaml_head(const struct adv_artifact_source *source, struct adv_text *text)
 {
     adv_script_headline(text, source);
+    adv_script_warnings(text, source);
     adv_script_release(text, source);
     if (source->config.flags_count > 0) adv_text_append(text, "# First, for its XLA flags: . ./libtpu.env\n");
     if (has_key(source, ADV_OWN_FILE_LOSES))
@@ -83,6 +84,17 @@ static void put_cell(struct adv_text *text, const char *string)
     adv_script_escape(text, string, "|\\<`", "\\");
 }
 
+/* A heading and a list, where there is anything to list. */
+static void put_sentences(struct adv_text *text, const char *heading, const char *const *sentences, int count)
+{
+    if (count > 0) adv_text_format(text, "\n## %s\n", heading);
+    for (int i = 0; i < count; i++) {
+        adv_text_append(text, "- ");
+        put_cell(text, sentences[i]);
+        adv_text_append(text, "\n");
+    }
+}
+
 static void write_report(const struct adv_artifact_source *source, struct adv_text *text)
 {
     const struct adv_artifact_row *row = &source->row;
@@ -92,12 +104,8 @@ static void write_report(const struct adv_artifact_source *source, struct adv_te
                     100 * row->mfu_frac);
     adv_script_plain(text, row->verdict);
     adv_text_append(text, ".\n");
-    if (source->why_count > 0) adv_text_append(text, "\n## Why this plan\n");
-    for (int i = 0; i < source->why_count; i++) {
-        adv_text_append(text, "- ");
-        put_cell(text, source->why[i]);
-        adv_text_append(text, "\n");
-    }
+    put_sentences(text, "Warnings", source->warnings, source->warnings_count);
+    put_sentences(text, "Why this plan", source->why, source->why_count);
     if (source->rows_count > 0)
         adv_text_append(text, "\n## Ranked plans\n| rank | s a step | MFU % | GiB | mesh | batch | "
                               "accumulation | remat |\n|---|---|---|---|---|---|---|---|\n");

@@ -42,6 +42,8 @@ struct adv_artifact_source {
     struct adv_artifact_row row;                       /* its numbers */
     const char *over_vmem, *what_if; /* warnings of it: a kernel that does not start; hardware that may not
                                         exist; "" none */
+    int warnings_count;
+    const char *warnings[ADV_ARTIFACT_SENTENCES]; /* the answer's others, of the plan and of the job */
     int why_count;
     const char *why[ADV_ARTIFACT_SENTENCES];
     int terms_count;

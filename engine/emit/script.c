@@ -64,6 +64,11 @@ void adv_script_headline(struct adv_text *text, const struct adv_artifact_source
     put_doubt(text, "WHAT-IF HARDWARE", source->what_if);
 }
 
+void adv_script_warnings(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    for (int i = 0; i < source->warnings_count; i++) put_doubt(text, "Warning", source->warnings[i]);
+}
+
 void adv_script_release(struct adv_text *text, const struct adv_artifact_source *source)
 {
     adv_text_append(text, "# For ");

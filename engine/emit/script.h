@@ -21,6 +21,9 @@ void adv_script_word(struct adv_text *text, const char *string);
 /* A comment line: model, slice, predicted step time and memory. */
 void adv_script_headline(struct adv_text *text, const struct adv_artifact_source *source);
 
+/* Comment lines: what the answer warns of. */
+void adv_script_warnings(struct adv_text *text, const struct adv_artifact_source *source);
+
 /* The XLA flags as one shell word, without a line break. */
 void adv_script_flags_word(struct adv_text *text, const struct adv_artifact_source *source);
 

@@ -129,6 +129,12 @@ static void put_compile(struct adv_text *text, const struct adv_artifact_source 
     adv_script_command(text, source, "train_compile", arguments);
 }
 
+static void put_headline(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    adv_script_headline(text, source);
+    adv_script_warnings(text, source);
+}
+
 static void put_submit_reaching(struct adv_text *text, const struct adv_artifact_source *source)
 {
     if (adv_script_asks(source, "RUN_NAME")) adv_text_append(text, "RUN_NAME, ");
@@ -156,7 +162,7 @@ static const struct {
     const char *name;
     void (*put)(struct adv_text *text, const struct adv_artifact_source *source);
 } words[] = {
-    {"headline", adv_script_headline},
+    {"headline", put_headline},
     {"release", adv_script_release},
     {"libtpu", adv_script_libtpu},
     {"export", adv_script_export},

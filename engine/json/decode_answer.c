@@ -202,6 +202,37 @@ static void add_model(struct reader *reader, const struct adv_catalog *catalog, 
         reader->full = true;
 }
 
+/* "what it is: what to do about it" */
+static const char *sentence_of(struct reader *reader, const json_t *warning)
+{
+    const char *detail = json_string_value(json_object_get(warning, "detail"));
+    const char *hint = json_string_value(json_object_get(warning, "hint"));
+    struct adv_text text = adv_text_empty(4 * (size_t)ADV_LIMIT_DETAIL);
+    adv_text_format(&text, "%s%s%s", detail ? detail : "", hint && *hint ? ": " : "", hint ? hint : "");
+    const char *copy = kept(reader, text.data);
+    adv_text_free(&text);
+    return copy;
+}
+
+/* A warning that has a member of its own, or has been read. */
+static bool is_told(const struct adv_artifact_source *source, const char *code, const char *sentence)
+{
+    bool told = code && (strcmp(code, "kernel-over-vmem") == 0 || strcmp(code, "what-if-hardware") == 0);
+    for (int i = 0; i < source->warnings_count; i++)
+        told = told || strcmp(source->warnings[i], sentence) == 0;
+    return told;
+}
+
+static void read_warnings(struct reader *reader, const json_t *warnings, struct adv_artifact_source *source)
+{
+    for (struct adv_json_walk warning = {.in = warnings}; adv_json_next(&warning);) {
+        const char *code = json_string_value(json_object_get(warning.value, "code"));
+        const char *sentence = sentence_of(reader, warning.value);
+        if (source->warnings_count < ADV_ARTIFACT_SENTENCES && !is_told(source, code, sentence))
+            source->warnings[source->warnings_count++] = sentence;
+    }
+}
+
 static adv_code read_plan(struct reader *reader, const struct adv_catalog *catalog, const json_t *root,
                           int rank, struct adv_artifact_source *source, adv_err *err)
 {
@@ -219,6 +250,8 @@ static adv_code read_plan(struct reader *reader, const struct adv_catalog *catal
     source->row = read_row(reader, plan, estimate, source->slices, rank);
     source->over_vmem = kept(reader, adv_json_warning(estimate, "kernel-over-vmem"));
     source->what_if = kept(reader, adv_json_warning(estimate, "what-if-hardware"));
+    read_warnings(reader, json_object_get(estimate, "warnings"), source);
+    read_warnings(reader, json_object_get(root, "warnings"), source);
     source->hbm_limit_bytes_per_device = number_of(estimate, "hbm_limit_bytes_per_device");
     read_terms(reader, json_object_get(estimate, "time_parts"), source);
     read_config(reader, json_object_get(plan, "config"), json_object_get(plan, "xla_flags"), &source->config);

@@ -8,6 +8,8 @@
 #include "engine/json/decode_answer.h"
 #include "tests/unit/catalog_fixture.h"
 
+static const char *warnings = "[]"; /* of the answer */
+
 /* The file `name` of an estimate with the configuration `config`, for the release `maxtext`. */
 static void file_of(const char *name, const char *config, const char *maxtext, struct adv_text *text)
 {
@@ -18,8 +20,9 @@ static void file_of(const char *name, const char *config, const char *maxtext, s
     adv_text_format(&answer,
                     "{\"model\":{\"name\":\"m\"},\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\","
                     "\"accelerator\":\"v6e-16\",\"slices\":1,\"chips\":16,\"hosts\":4},\"config\":%s,"
-                    "\"xla_flags\":[\"--xla_a=1\"],\"step_time_s\":1,\"software\":{\"maxtext\":\"%s\"}}",
-                    config, maxtext);
+                    "\"xla_flags\":[\"--xla_a=1\"],\"step_time_s\":1,\"software\":{\"maxtext\":\"%s\"},"
+                    "\"warnings\":%s}",
+                    config, maxtext, warnings);
     if (adv_artifact_from_answer(catalog, name, answer.data, answer.length_bytes, 1, text, &err) != ADV_OK)
         fail_msg("%s: %s", name, err.findings[0].detail);
     adv_text_free(&answer);
@@ -112,6 +115,28 @@ static void commands_are_those_of_the_release(void **state)
         expect(rows[i].name, "{}", rows[i].maxtext, rows[i].holds, rows[i].expected);
 }
 
+/* The script of a plan that MaxText refuses, or that trains another model, is kept without its answer. */
+static void files_say_what_the_answer_warns_of(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"maxtext.sh",  "maxtext.yml", "libtpu.env", "xpk.sh",
+                                        "gcluster.sh", "jobset.yaml", "verify.sh"};
+    warnings = "[{\"code\":\"unsupported\",\"detail\":\"factor 8,\\nnot 32\",\"hint\":\"another model\"},"
+               "{\"code\":\"unsupported\",\"detail\":\"factor 8,\\nnot 32\",\"hint\":\"another model\"},"
+               "{\"code\":\"what-if-hardware\",\"detail\":\"of another clock\"}]";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct adv_text text;
+        file_of(names[i], "{}", "0.2.5", &text);
+        const char *first = strstr(text.data, "\n# Warning: factor 8, not 32: another model\n");
+        assert_non_null(first);
+        assert_null(strstr(first + 2, "# Warning"));
+        adv_text_free(&text);
+    }
+    expect("report.md", "{}", "0.2.5", "\n## Warnings\n- factor 8, not 32: another model\n", true);
+    warnings = "[]";
+    expect("report.md", "{}", "0.2.5", "Warnings", false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +144,7 @@ int main(void)
         cmocka_unit_test(axis_rules_are_an_argument_and_no_line_of_maxtext_yml),
         cmocka_unit_test(files_ask_for_what_the_answer_leaves_open_and_for_no_more),
         cmocka_unit_test(commands_are_those_of_the_release),
+        cmocka_unit_test(files_say_what_the_answer_warns_of),
     };
     return run_group_with_catalog(tests);
 }

@@ -99,6 +99,9 @@ def main():
         text = program('advise', '-', text=json.dumps(request))
         answer = json.loads(text) if text else None
         part.count('requests' if answer else 'requests that no plan of this block can answer')
+        if answer and answer['model'].get('without_maxtext'):
+            part.count('requests for a model that MaxText lacks, whose files are refused')
+            continue
         if not answer or not answer['ranked']:
             part.count('requests without a plan that fits', 1 if answer else 0)
             continue

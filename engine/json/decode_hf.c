@@ -143,6 +143,20 @@ static void warn_of_rope(const struct reader *reader)
     }
 }
 
+/* Of the blocks that files of Hugging Face are read into, those that build the biases. Source: what reads
+ * attention_bias in models/ of MaxText 0.2.5. */
+static void warn_of_bias(const struct reader *reader)
+{
+    const struct adv_model_keys *keys = reader->keys;
+    if (!keys->attention_bias || !reader->warnings || keys->decoder_block == ADV_DECODER_QWEN2 ||
+        keys->decoder_block == ADV_DECODER_GPT_OSS)
+        return;
+    (void)adv_err_add(reader->warnings, ADV_E_UNSUPPORTED, ADV_AT(reader->at, "attention_bias"),
+                      "the time is right, the training would be another model's",
+                      "MaxText's %s block has no biases in its attention, the config asks for them",
+                      adv_decoder_name(keys->decoder_block));
+}
+
 static void read_llama(const struct reader *reader)
 {
     require_plain(reader, "mlp_bias", 0);
@@ -401,6 +415,7 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
     if (json_is_object(text)) reader.at = nested_at;
     architecture->read(&reader);
     warn_of_rope(&reader);
+    warn_of_bias(&reader);
     judge_activation(&reader);
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
 }

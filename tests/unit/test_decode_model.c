@@ -352,6 +352,27 @@ static void a_rotary_scaling_that_maxtext_lacks_is_said(void **state)
     json_decref(root);
 }
 
+/* MaxText's llama2, mistral, mixtral, gemma and qwen3 blocks do not read attention_bias. */
+static void biases_that_a_block_does_not_build_are_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        bool said;
+    } rows[] = {{"llama3.1-8b", true}, {"qwen3-8b", true}, {"qwen2.5-7b", false}, {"gpt-oss-20b", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "tests/data/hf/%s.json", rows[i].file);
+        json_t *config = json_load_file(path, 0, NULL);
+        (void)json_object_set_new(config, "attention_bias", json_true());
+        json_t *root = json_pack("{s:o}", "hf_config", config);
+        assert_int_equal(decode_json(root), ADV_OK);
+        assert_int_equal(has_finding(&warnings, "/model/hf_config/attention_bias", "has no biases"),
+                         rows[i].said);
+        json_decref(root);
+    }
+}
+
 static json_t *settings_of(const json_t *config)
 {
     struct adv_model_keys keys;
@@ -507,6 +528,7 @@ int main(void)
         cmocka_unit_test(hf_configs_come_out_as_maxtexts_own_files),
         cmocka_unit_test(what_maxtexts_blocks_cannot_express_is_refused),
         cmocka_unit_test(a_rotary_scaling_that_maxtext_lacks_is_said),
+        cmocka_unit_test(biases_that_a_block_does_not_build_are_said),
         cmocka_unit_test(both_spellings_of_a_rotary_embedding_train_one_model),
         cmocka_unit_test(latent_attention_without_a_scaling_has_none),
         cmocka_unit_test(what_maxtext_would_train_otherwise_is_without_maxtext),

@@ -76,8 +76,7 @@
     X(block_kept_layers, "layers", "that many of them, where the input of each is kept on the device")       \
     X(alone_frac, "frac", "of the forward values of a kind of one layer, kept through the step")             \
     X(peeled_alone_frac, "frac", "the same beside transfers")                                                \
-    X(behind_frac, "frac",                                                                                   \
-      "of the forward values of layers behind the scan, at the start of the backward loop")                  \
+    X(behind_frac, "frac", "of the forward values of layers behind the scan, kept in the backward loop")     \
     X(peeled_behind_loss_frac, "frac",                                                                       \
       "of the forward values of layers behind the scan, at the loss beside transfers")                       \
     X(peeled_behind_frac, "frac", "of the same while they are recomputed there")                             \

@@ -217,15 +217,14 @@ static double early_bytes(const struct adv_heap *heap, double filled_bytes, doub
     return adv_max(0.0, adv_min(wanted, room / (1.0 + heap->frac + heap->more_frac)));
 }
 
-/* Of the layers behind the scan at the start of the backward loop. Beside transfers they are recomputed while
- * the iteration that is taken out of the loop begins: then what they need beyond what that needs later, when
- * they are through. */
+/* Of the layers behind the scan in the backward loop: their weights' gradients wait until it is over. Beside
+ * transfers they are recomputed while the iteration that is taken out of the loop begins: then what they need
+ * beyond what that needs later, when they are through. */
 static double behind_bytes(const struct adv_constants *k, const struct adv_layer_sums *sums, bool peels)
 {
-    const double left = k->behind_frac * sums->behind_bytes;
-    if (!peels) return left;
-    return adv_max(left, k->peeled_behind_frac * sums->behind_bytes -
-                             (1.0 - k->peeled_begun_frac) * sums->top.tokens_bytes);
+    if (!peels) return k->behind_frac * sums->behind_bytes;
+    return adv_max(0.0, k->peeled_behind_frac * sums->behind_bytes -
+                            (1.0 - k->peeled_begun_frac) * sums->top.tokens_bytes);
 }
 
 /* Fills in what where tensors are kept decides. Returns the peak

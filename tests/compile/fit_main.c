@@ -133,7 +133,7 @@ static const struct parameter {
     {"block_kept_layers", ALL, 1.5, 1.0, 5.0},
     {"alone_frac", ALL, 1.0, 0.1, 1.5},
     {"peeled_alone_frac", ALL, 0.8, 0.2, 1.5},
-    {"behind_frac", ALL, 0.4, 0.1, 1.0},
+    {"behind_frac", ALL, 0.7, 0.1, 1.0},
     {"peeled_behind_loss_frac", ALL, 0.5, 0.2, 1.5},
     {"peeled_behind_frac", ALL, 0.8, 0.2, 1.5},
     {"peeled_begun_frac", ALL, 0.6, 0.1, 1.0},

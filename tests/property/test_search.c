@@ -103,16 +103,16 @@ static void a_shorter_answer_is_the_beginning_of_a_longer_one(void **state)
 static void what_cannot_be_had_is_missed_by_little(void **state)
 {
     (void)state;
-#define GEMMA                                                                                                      \
-    "{\"model\":\"gemma3-4b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\"},\"workload\":{\"seq_len\":2048," \
+#define SMALL                                                                                                     \
+    "{\"model\":\"qwen3-4b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\"},\"workload\":{\"seq_len\":1024," \
     "\"global_batch_sequences\":8,\"weight_dtype\":\"bfloat16\"},\"search\":{\"fit_probability\":"
     static struct fixture fixture;
     struct adv_search_result result;
-    fixture_search(&fixture, GEMMA "0.9}}", &result);
+    fixture_search(&fixture, SMALL "0.9}}", &result);
     assert_true(result.found_count > 0 && !result.compromised);
     const double time_s = result.found[0].estimate.step_time_s;
     fixture_close(&fixture);
-    fixture_search(&fixture, GEMMA "0.98}}", &result);
+    fixture_search(&fixture, SMALL "0.98}}", &result);
     assert_true(result.compromised && result.memory_frac < 1);
     assert_close(result.found[0].estimate.step_time_s, time_s, 1e-9);
     assert_true(result.found[0].estimate.fit_probability >= 0.9);

@@ -321,7 +321,12 @@ static void beside_transfers_layers_behind_the_scan_are_there_with_the_iteration
     b->plan.placements[ADV_TENSOR_MLPWO] = ADV_PLACE_OFFLOAD;
     (void)bench_estimate(b);
     const double early = part_at(b, ADV_AT_BACKWARD, "early_recomputation");
-    assert_true(early > b->constants.behind_frac * 4 * gemma3_forward_bytes(b));
+    assert_true(early > 0.0);
+    assert_close(early,
+                 b->constants.peeled_behind_frac * 4 * gemma3_forward_bytes(b) -
+                     (1.0 - b->constants.peeled_begun_frac) *
+                         part_at(b, ADV_AT_BACKWARD, "layer_working_set"),
+                 1e-9);
     b->model.layers[0].count -= 4;
     (void)bench_estimate(b);
     assert_close(part_at(b, ADV_AT_BACKWARD, "early_recomputation"), 0.0, 0.0);

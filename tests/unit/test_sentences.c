@@ -51,8 +51,8 @@ static void a_mesh_of_one_device_has_a_name(void **state)
 {
     (void)state;
     json_t *root = answer_to(ADV_REQUEST_ADVISE,
-                             "{\"model\":\"gemma3-4b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\"},"
-                             "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":8,"
+                             "{\"model\":\"qwen3-4b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\"},"
+                             "\"workload\":{\"seq_len\":1024,\"global_batch_sequences\":8,"
                              "\"weight_dtype\":\"bfloat16\"},\"search\":{\"fit_probability\":0.65}}");
     assert_non_null(sentence_with(first_of(root), "next plan (one device, "));
     for (size_t i = 0; i < json_array_size(json_object_get(root, "ranked")); i++)

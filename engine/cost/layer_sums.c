@@ -250,11 +250,11 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
-        const double in_loops = (double)layer->count - add_outside(cost, layer, &sums);
+        const double all = (double)layer->count, in_loops = all - add_outside(cost, layer, &sums);
         double count = in_loops / cost->stages * in_flight;
         sums.early_bytes += early_bytes_of(cost, layer, &saved, count);
         sums.saved_device += saved.bytes[ADV_PLACE_DEVICE] * count;
-        sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * count;
+        sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * all / cost->stages * in_flight;
         add_stacks(cost, layer, count, &sums);
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
         const double layers_a_step = is_in_block(cost, layer) ? layer->scan_block : 1.0;

@@ -149,6 +149,9 @@ static void bytes_of_steps_that_are_seldom_compiled_are_less_certain(void **stat
     const double usual = bench_estimate(b)->fit_curve.log_sd;
     b->plan.family.scan_layers = false;
     assert_true(bench_estimate(b)->fit_curve.log_sd > 1.3 * usual);
+    b->plan.family.scan_layers = true;
+    b->cluster.slices = b->plan.family.dcn[ADV_AXIS_DATA] = 2;
+    assert_true(bench_estimate(b)->fit_curve.log_sd > 1.3 * usual);
     b = open_full("gemma4-31b", "v5p", 4, 4, 4);
     assert_true(bench_estimate(b)->fit_curve.log_sd > 1.3 * usual);
     b = open_full("qwen3-next-80b-a3b", "v5p", 4, 4, 4);
@@ -321,6 +324,7 @@ static void beside_transfers_layers_behind_the_scan_are_there_with_the_iteration
     b->plan.placements[ADV_TENSOR_MLPWO] = ADV_PLACE_OFFLOAD;
     (void)bench_estimate(b);
     const double early = part_at(b, ADV_AT_BACKWARD, "early_recomputation");
+    const double host = bench_estimate(b)->host_bytes_per_host, layers = 34;
     assert_true(early > 0.0);
     assert_close(early,
                  b->constants.peeled_behind_frac * 4 * gemma3_forward_bytes(b) -
@@ -330,6 +334,8 @@ static void beside_transfers_layers_behind_the_scan_are_there_with_the_iteration
     b->model.layers[0].count -= 4;
     (void)bench_estimate(b);
     assert_close(part_at(b, ADV_AT_BACKWARD, "early_recomputation"), 0.0, 0.0);
+    /* what all layers send to the host is there, as in compiled steps of gemma3-27b */
+    assert_close(bench_estimate(b)->host_bytes_per_host, host * (layers - 4) / layers, 1e-9);
 }
 
 /* Compiled, deepseek2-16b has two [tokens, 10944] of its first layer at the loss and in the backward pass. */

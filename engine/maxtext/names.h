@@ -14,6 +14,7 @@
 #define ADV_NAME_DQ_REDUCTION_STEPS                  "dq_reduction_steps"
 #define ADV_NAME_GRADIENT_ACCUMULATION_STEPS         "gradient_accumulation_steps"
 #define ADV_NAME_GRAD_DTYPE                          "grad_dtype"
+#define ADV_NAME_HF_ACCESS_TOKEN                     "hf_access_token"
 #define ADV_NAME_INDEXER_LOSS_SCALING_FACTOR         "indexer_loss_scaling_factor"
 #define ADV_NAME_INDEXER_SPARSE_TRAINING             "indexer_sparse_training"
 #define ADV_NAME_LOGICAL_AXIS_RULES                  "logical_axis_rules"

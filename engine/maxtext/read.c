@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/reader.h"
 #include "engine/spec/model_build.h"
 
@@ -201,12 +202,26 @@ static void check_model_conflict(struct adv_config_reader *reader, const struct 
                            "%.80s is %s, but the model's own configuration sets %s", given->key, said, owns);
 }
 
+/* What is read is stored, and printed into the files of a plan: a secret is refused. An empty one is none;
+ * one that begins with "$" is a variable of a script, which stays as it is. */
+static bool is_secret(const struct adv_given *given)
+{
+    return strcmp(given->key, ADV_NAME_HF_ACCESS_TOKEN) == 0 && given->value.kind == ADV_VALUE_STRING &&
+           *given->value.string && *given->value.string != '$';
+}
+
 static void read_key(struct adv_config_reader *reader, const struct adv_given *given)
 {
     char pointer[ADV_LIMIT_POINTER];
     (void)adv_json_pointer(pointer, reader->source->at, given->key);
     const struct adv_catalog_key *key = adv_catalog_key(reader->source->catalog, given->key);
     struct adv_value value = given->value;
+    if (is_secret(given)) {
+        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer,
+                          "leave it out: MaxText reads the token from the environment variable HF_TOKEN",
+                          "%s is a secret, which would be stored and printed into files", given->key);
+        return;
+    }
     if (!key) {
         adv_reader_take_old(reader, given, pointer);
         return;

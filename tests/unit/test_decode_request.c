@@ -524,9 +524,21 @@ static void an_unknown_block_or_policy_lists_the_known_ones(void **state)
     assert_hinted("/config/remat_policy", "save_out_proj");
 }
 
+/* What is read is stored, and printed into the files of a plan. */
+static void a_secret_is_refused_and_not_repeated(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_config("\"hf_access_token\":\"hf_abcdef\""), ADV_E_INVALID);
+    assert_hinted("/config/hf_access_token", "HF_TOKEN");
+    assert_null(strstr(find(&err, "/config/hf_access_token")->detail, "hf_abcdef"));
+    assert_int_equal(decode_config("\"hf_access_token\":\"$HF_TOKEN\""), ADV_OK);
+    assert_int_equal(decode_config("\"hf_access_token\":\"\""), ADV_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_secret_is_refused_and_not_repeated),
         cmocka_unit_test(a_document_that_is_no_object_is_called_so),
         cmocka_unit_test(an_unknown_block_or_policy_lists_the_known_ones),
         cmocka_unit_test(one_axis_takes_what_the_others_leave),

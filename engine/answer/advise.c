@@ -203,7 +203,7 @@ static void warn_of_refusals(const struct adv_advise_answer *answer, adv_err *wa
     if (request->pins_count == 0 || answer->result->found_count == 0) return;
     adv_err refused = adv_err_empty();
     ADV_JSON_OWN json_t *config = adv_encode_config(answer->ranked[0].config);
-    adv_lint_rules(answer->catalog, request->model.maxtext_name, config, &refused);
+    adv_lint_rules(answer->catalog, request->model.maxtext_name, config, NULL, 0, &refused);
     for (int i = 0; i < refused.count; i++) {
         const struct adv_finding *finding = &refused.findings[i];
         const char *key = finding->pointer + strlen("/config/");

@@ -25,6 +25,7 @@
 #include "engine/json/decode_request.h"
 #include "engine/json/decode_value.h"
 #include "engine/json/encode_common.h"
+#include "engine/json/decode_model.h"
 #include "engine/json/lint_rules.h"
 #include "engine/json/request_text.h"
 #include "engine/maxtext/names.h"
@@ -285,7 +286,11 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     const char *name =
         json_string_value(json_object_get(root, "model") ? json_object_get(root, "model")
                                                          : json_object_get(config, ADV_NAME_MODEL_NAME));
-    adv_lint_rules(catalog, name, config, &job->errors);
+    const struct adv_pin *model_keys = NULL;
+    int model_keys_count = 0;
+    if (adv_decode_model_given(json_object_get(root, "model"), arena, &model_keys, &model_keys_count))
+        (void)adv_err_add(&job->errors, ADV_E_MEMORY, "", NULL, "the request is too large");
+    adv_lint_rules(catalog, name, config, model_keys, model_keys_count, &job->errors);
     struct adv_decode_config_input input = {catalog,   &job->model,      &job->cluster, config, name,
                                             "/config", job->strict_keys, arena,         false};
     bool decoded = adv_decode_config(&input, &job->plan, &job->config, &job->errors, &job->notes) == ADV_OK;

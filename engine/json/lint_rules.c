@@ -12,14 +12,15 @@
 
 struct values {
     const struct adv_catalog *catalog;
-    const json_t *config;
-    json_t *pins, *keys; /* of the model's file */
+    const json_t *config, *model; /* model: keys of a model that is given as an object */
+    json_t *pins, *keys;          /* of the model's file */
 };
 
 /* A new reference; NULL: not known. */
 static json_t *value_of(const struct values *values, const char *name)
 {
     json_t *value = json_object_get(values->config, name);
+    if (!value) value = json_object_get(values->model, name);
     if (!value) value = json_object_get(values->pins, name);
     if (!value) value = json_object_get(values->keys, name);
     if (value) return json_incref(value);
@@ -128,16 +129,25 @@ static void check(const struct values *values, const struct adv_lint_rule *rule,
     if (unknown) return;
     char pointer[ADV_LIMIT_POINTER], line[32];
     (void)snprintf(line, sizeof line, rule->line ? "types.py:%d" : "pyconfig.py", rule->line);
-    (void)snprintf(pointer, sizeof pointer, "/config/%.*s", (int)strcspn(rule->sentence, " "),
+    const size_t key_bytes = strcspn(rule->sentence, " ");
+    const bool of_model = !json_object_getn(values->config, rule->sentence, key_bytes) &&
+                          json_object_getn(values->model, rule->sentence, key_bytes);
+    (void)snprintf(pointer, sizeof pointer, of_model ? "/model" : "/config/%.*s", (int)key_bytes,
                    rule->sentence);
     (void)adv_err_add_rule(errors, ADV_E_ILLEGAL, rule->name, pointer, NULL, "%s (MaxText refuses it: %s)",
                            rule->sentence, line);
 }
 
-/* Whether the first key of the rule's sentence is one of `config`. */
-static bool is_about(const struct adv_lint_rule *rule, const json_t *config)
+/* Whether a key of the rule's sentence is one of `config`, or of the model. */
+static bool is_about(const struct adv_lint_rule *rule, const struct values *values)
 {
-    return json_object_getn(config, rule->sentence, strcspn(rule->sentence, " ")) != NULL;
+    for (const char *word = rule->sentence; *word; word += strspn(word, " ")) {
+        const size_t bytes = strcspn(word, " ");
+        if (json_object_getn(values->config, word, bytes) || json_object_getn(values->model, word, bytes))
+            return true;
+        word += bytes;
+    }
+    return false;
 }
 
 static bool is_told(const adv_err *findings, const char *rule)
@@ -156,33 +166,45 @@ static void open_model(struct values *values, const char *model_name)
     values->keys = adv_json_load_string(model ? model->keys_json : "{}", 0);
 }
 
-void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, const json_t *config,
-                    adv_err *errors)
+/* A new reference: the keys with their values, in the types that MaxText reads them as. */
+static json_t *typed_keys(const struct adv_catalog *catalog, const struct adv_pin *keys, int count)
 {
-    struct values values = {catalog, config, NULL, NULL};
+    ADV_JSON_OWN json_t *echo = json_object();
+    for (int i = 0; i < count; i++)
+        (void)json_object_set_new(echo, keys[i].key,
+                                  adv_json_load_string(keys[i].value_json, JSON_DECODE_ANY));
+    return adv_decode_typed_config(catalog, echo);
+}
+
+static void close_values(const struct values *values)
+{
+    json_decref(values->pins);
+    json_decref(values->keys);
+}
+
+void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, const json_t *config,
+                    const struct adv_pin *model_keys, int model_keys_count, adv_err *errors)
+{
+    ADV_JSON_OWN json_t *model = typed_keys(catalog, model_keys, model_keys_count);
+    struct values values = {catalog, config, model, NULL, NULL};
     open_model(&values, model_name);
     for (int i = 0; i < adv_lint_rule_rows_count; i++) check(&values, &adv_lint_rule_rows[i], errors);
-    json_decref(values.pins);
-    json_decref(values.keys);
+    close_values(&values);
 }
 
 void adv_lint_rules_warn(const struct adv_catalog *catalog, const char *model_name,
                          const struct adv_config *config, const struct adv_pin *model_keys,
                          int model_keys_count, adv_err *warnings)
 {
+    ADV_JSON_OWN json_t *model = typed_keys(catalog, model_keys, model_keys_count);
     ADV_JSON_OWN json_t *echo = adv_encode_config(config);
-    for (int i = 0; i < model_keys_count; i++)
-        if (!json_object_get(echo, model_keys[i].key))
-            (void)json_object_set_new(echo, model_keys[i].key,
-                                      adv_json_load_string(model_keys[i].value_json, JSON_DECODE_ANY));
     ADV_JSON_OWN json_t *typed = adv_decode_typed_config(catalog, echo);
-    struct values values = {catalog, typed, NULL, NULL};
+    struct values values = {catalog, typed, model, NULL, NULL};
     for (int i = 0; i < adv_lint_rule_rows_count; i++) {
         const struct adv_lint_rule *rule = &adv_lint_rule_rows[i];
-        if (!is_about(rule, typed) || is_told(warnings, rule->name)) continue;
+        if (!is_about(rule, &values) || is_told(warnings, rule->name)) continue;
         if (!values.pins) open_model(&values, model_name);
         check(&values, rule, warnings);
     }
-    json_decref(values.pins);
-    json_decref(values.keys);
+    close_values(&values);
 }

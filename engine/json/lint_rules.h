@@ -9,14 +9,15 @@
 #include "engine/json/json_read.h"
 #include "engine/spec/request.h"
 
-/* Adds a finding at /config/<key> to `errors` for every rule that `config` breaks. A key that it leaves out
- * has the value of the file of `model_name` (NULL: none), else MaxText's default; a rule with a key of no
- * known value is not checked. Thread safe. */
+/* Adds a finding to `errors` for every rule that `config` breaks: at /config/<key>, or at /model where the
+ * key is one of `model_keys`, which say a model without a name. A key that is left out has the value of the
+ * file of `model_name` (NULL: none), else MaxText's default; a rule with a key of no known value is not
+ * checked. Thread safe. */
 void adv_lint_rules(const struct adv_catalog *catalog, const char *model_name, const json_t *config,
-                    adv_err *errors);
+                    const struct adv_pin *model_keys, int model_keys_count, adv_err *errors);
 
-/* The same of the keys that go with a plan, as warnings at /config/<key>: of the rules that begin with a key
- * of `config`, or of `model_keys`, which say a model without a name. What was warned of is not repeated. */
+/* The same of the keys that go with a plan, as warnings: of the rules with a key of `config` or of
+ * `model_keys`. What was warned of is not repeated. */
 void adv_lint_rules_warn(const struct adv_catalog *catalog, const char *model_name,
                          const struct adv_config *config, const struct adv_pin *model_keys,
                          int model_keys_count, adv_err *warnings);

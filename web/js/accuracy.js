@@ -53,29 +53,50 @@ function groupsTable(groups) {
   );
 }
 
-function memoryTable({ rows }) {
-  if (!rows.length) return null;
+// One line of facts: how far predicted bytes are off.
+const memoryFact = (title, count, errors) =>
+  count > 0
+    ? fact(
+        title,
+        plural(count, 'plan', 'plans'),
+        `median ${percent(errors.median_abs_error_frac)}, 90 % below ${percent(errors.p90_abs_error_frac)}, bias ${signedPercent(errors.bias_frac)}`,
+      )
+    : null;
+
+function memoryPanel(memory) {
+  const { rows, measured } = memory;
+  if (!rows.length && !measured.judged_count) return null;
   return h(
     'section',
     { class: 'panel' },
-    h('h2', null, 'Memory: predicted against compiled'),
-    table(
-      'Memory of plans that the compiler has spoken of',
-      [
-        { title: 'Run' },
-        { title: 'Compiled', number: true },
-        { title: 'Predicted', number: true },
-        { title: 'Error', number: true },
-        { title: 'Measured', number: true },
-      ],
-      rows.map((row) => [
-        runLink(row),
-        gib(row.compiled_hbm_bytes_per_device),
-        gib(row.predicted_hbm_bytes_per_device),
-        signedPercent(row.hbm_error_frac),
-        row.measured_hbm_bytes_per_device ? gib(row.measured_hbm_bytes_per_device) : '–',
-      ]),
+    h('h2', null, 'Memory: predicted, compiled, measured'),
+    h(
+      'dl',
+      { class: 'facts' },
+      memoryFact('Against the compiler', memory.compiled_count, memory),
+      memoryFact('Against measured bytes', measured.judged_count, measured),
     ),
+    rows.length ? compiledTable(rows) : null,
+  );
+}
+
+function compiledTable(rows) {
+  return table(
+    'Memory of plans that the compiler has spoken of',
+    [
+      { title: 'Run' },
+      { title: 'Compiled', number: true },
+      { title: 'Predicted', number: true },
+      { title: 'Error', number: true },
+      { title: 'Measured', number: true },
+    ],
+    rows.map((row) => [
+      runLink(row),
+      gib(row.compiled_hbm_bytes_per_device),
+      gib(row.predicted_hbm_bytes_per_device),
+      signedPercent(row.hbm_error_frac),
+      row.measured_hbm_bytes_per_device ? gib(row.measured_hbm_bytes_per_device) : '–',
+    ]),
   );
 }
 
@@ -135,7 +156,7 @@ export async function showAccuracy(place, query) {
         answer.next_cursor ? h('p', { class: 'soft' }, 'The newest 200 are shown; the totals are of all.') : null,
       ),
       calibrationPanel(asked.get('project') ?? ''),
-      memoryTable(answer.memory ?? { rows: [] }) ?? '',
+      memoryPanel(answer.memory) ?? '',
       published ?? '',
     ),
   );

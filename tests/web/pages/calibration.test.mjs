@@ -1,4 +1,4 @@
-// Calibrations on the page of accuracy, against the stand-in daemon: those of another engine, and those that are refused.
+// The page of accuracy, against the stand-in daemon: memory, and calibrations of another engine or that are refused.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -6,7 +6,9 @@ import { axe } from '../browser.mjs';
 import { pages } from '../pages_setup.mjs';
 
 const { open } = pages({ path: '/#/accuracy' });
-const NONE = { judged_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, bias_frac: null, interval_coverage_frac: null, groups: [], rows: [], memory: { rows: [] }, next_cursor: null };
+const UNJUDGED = { median_abs_error_frac: null, p90_abs_error_frac: null, max_abs_error_frac: null, bias_frac: null };
+const NO_MEMORY = { ...UNJUDGED, rows: [], left_out_count: 0, compiled_count: 0, measured_count: 0, measured: { ...UNJUDGED, judged_count: 0 } };
+const NONE = { judged_count: 0, median_abs_error_frac: null, p90_abs_error_frac: null, bias_frac: null, interval_coverage_frac: null, groups: [], rows: [], memory: NO_MEMORY, next_cursor: null };
 const FIT = { measurements_count: 4, plans_count: 3, weight_frac: 0.6, correction_frac: 0.06, mean_abs_error_published_frac: 0.09, mean_abs_error_calibrated_frac: 0.03 };
 
 const calibration = (number, extra) => ({
@@ -63,4 +65,20 @@ test('a failure to activate is said once, however often it is tried', async () =
   for (let i = 0; i < 2; i += 1) await Promise.all([page.waitForResponse(/activate$/), page.getByRole('button', { name: 'Activate' }).click()]);
   await page.getByRole('alert').waitFor();
   assert.equal(await page.getByRole('alert').count(), 1);
+});
+
+test('memory that was measured is told of, though the compiler has spoken of no plan', async () => {
+  const memory = { ...NO_MEMORY, measured: { judged_count: 3, median_abs_error_frac: 0.021, p90_abs_error_frac: 0.05, max_abs_error_frac: 0.05, bias_frac: -0.018 } };
+  const page = await open(withList([], { 'GET /v1/accuracy': () => ({ ...NONE, memory }) }));
+  const panel = page.locator('section', { has: page.getByRole('heading', { name: 'Memory: predicted, compiled, measured' }) });
+  await panel.waitFor();
+  assert.match(await panel.innerText(), /Against measured bytes\s+3 plans\s+median 2\.1\s?%, 90 % below 5\.0\s?%, bias [−-]1\.8\s?%/);
+  assert.doesNotMatch(await panel.innerText(), /Against the compiler|Compiled/);
+  assert.equal(await panel.getByRole('table').count(), 0);
+});
+
+test('nothing is said of memory where no plan has any', async () => {
+  const page = await open(withList([calibration(1)]));
+  await page.getByRole('row', { name: /^project-1/ }).waitFor();
+  assert.equal(await page.getByRole('heading', { name: /^Memory/ }).count(), 0);
 });

@@ -35,3 +35,13 @@ static inline void assert_finding(const json_t *answer, const char *pointer, con
     assert_string_equal(json_string_value(json_object_get(finding, "severity")), severity);
     assert_string_equal(json_string_value(json_object_get(finding, "code")), code);
 }
+
+static inline int errors_of(const json_t *answer)
+{
+    int count = 0;
+    size_t index = 0;
+    json_t *finding = NULL;
+    json_array_foreach(json_object_get(answer, "findings"), index, finding) count +=
+        strcmp(json_string_value(json_object_get(finding, "severity")), "error") == 0;
+    return count;
+}

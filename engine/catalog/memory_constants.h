@@ -39,6 +39,7 @@
     X(accumulated_late_tiles, "tensors",                                                                     \
       "[tokens, vocab] of one tile kept there where the head arrives by windowed einsums")                   \
     X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \
+    X(sliced_late_logits_tensors, "tensors", "the same where gradients go to other slices")                  \
     X(windowed_peeled_late_logits_tensors, "tensors", "the same there of weights by windowed einsums")       \
     X(routed_peeled_late_logits_tensors, "tensors",                                                          \
       "the same there of weights gathered whole, with experts")                                              \
@@ -105,6 +106,7 @@
     X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")         \
     X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \
+    X(sliced_staging_tensors, "layers", "the same where gradients go to other slices, too")                  \
     X(early_moments_frac, "frac", "of an optimizer's state on the host that arrives beside the layers")      \
     X(heap_fragmentation_frac, "frac",                                                                       \
       "lost between buffers, of the heap without its stacks of saved tensors")                               \

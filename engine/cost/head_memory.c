@@ -141,6 +141,8 @@ static double late_logits(const struct adv_cost *cost)
     const struct adv_constants *k = cost->constants;
     bool routed = false;
     for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
+    if (adv_memory_crosses_slices(cost) && !cost->plan->family.use_multimodal)
+        return k->sliced_late_logits_tensors;
     const bool loops = cost->plan->family.gradient_accumulation_steps > 1;
     const bool tensor_tied = cost->tp > 1 && cost->model->ties_embedding;
     if (tensor_tied && (loops || adv_memory_peels_loops(cost)))

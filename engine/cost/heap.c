@@ -26,7 +26,7 @@ static double sum(const double *bytes, int count)
 
 static double lost_bytes(const struct adv_heap *heap, double saved, double all)
 {
-    const double above = heap->has_stacks ? all - saved : all;
+    const double above = (heap->has_stacks ? all - saved : all) - heap->copies;
     return adv_min(heap->frac * above + heap->more_frac * (above - heap->shared) + heap->holes,
                    adv_max(0.0, heap->limit - heap->arguments - all));
 }

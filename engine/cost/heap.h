@@ -24,6 +24,7 @@ struct adv_heap {
     double more_frac;        /* lost besides, of all but that: keeping a tensor spares a part of it */
     double frac;             /* of what lies above the stacks, lost */
     double holes;            /* bytes of places that nothing fills, whatever else there is */
+    double copies;           /* of stacks, which lie on them: nothing is lost below these either */
     bool has_stacks;
 };
 

@@ -20,7 +20,8 @@ static struct adv_working working(const struct adv_cost *cost, const struct adv_
     struct adv_working w = known_working(cost, layer);
     double ordered = w.tokens_bytes - w.scores_bytes;
     if (cost->plan->flags.host_offload_scheduling == 1) ordered *= cost->constants->scheduled_layer_frac;
-    if (!adv_memory_windowed(cost)) ordered *= cost->constants->gathered_layer_frac;
+    if (!adv_memory_windowed(cost) && !adv_memory_begins_twice(cost))
+        ordered *= cost->constants->gathered_layer_frac;
     w.tokens_bytes = ordered + w.scores_bytes;
     return w;
 }
@@ -141,11 +142,12 @@ static struct adv_working without_kept(const struct adv_cost *cost, const struct
     return working;
 }
 
-/* Adds the stack of inputs of `count` layers, and the stacks that the iteration taken out of the backward
- * loop may read in another layout. A step of the scan that holds a block of layers reads them as they lie,
+/* Adds the stacks of `count` layers that the iteration taken out of the backward loop may read in another
+ * layout. A step of the scan that holds a block of layers reads them as they lie,
  * but for its own input where layers have norms on both sides and of queries and keys (gemma3; not gemma2,
  * olmo3). Where weights arrive by windowed einsums, stacks of the feed-forward are turned only if both its
- * products are saved: else the one that is computed again leads. */
+ * products are saved: else the one that is computed again leads; where gradients go to other slices, only if
+ * there are two. */
 static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
                        struct adv_layer_sums *sums)
 {
@@ -155,14 +157,12 @@ static void add_stacks(const struct adv_cost *cost, const struct adv_layer *laye
     const double inputs = input.on_host ? 0.0 : input.bytes * count;
     if (in_blocks) {
         const double first = input.on_host ? 0.0 : 2.0 * emb * cost->tokens * count / layer->scan_block;
-        sums->inputs += first;
         if (layer->norms > 2 && layer->has_qk_norm) sums->emb_stacks += first;
         return;
     }
-    sums->inputs += inputs;
     sums->emb_stacks += inputs + kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
-    const double first =
-        (kept_bytes(cost, ADV_TENSOR_MLPWI, mlp) + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
+    const double only = adv_memory_crosses_slices(cost) ? 0.0 : kept_bytes(cost, ADV_TENSOR_MLPWI, mlp);
+    const double first = (only + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
     const double second = kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp) * count;
     const bool saved = adv_remat_place(cost->places, ADV_TENSOR_MLPWI_0) != ADV_PLACE_REMAT &&
                        adv_remat_place(cost->places, ADV_TENSOR_MLPWI_1) != ADV_PLACE_REMAT;
@@ -179,6 +179,13 @@ bool adv_memory_peels_loops(const struct adv_cost *cost)
 {
     return cost->offloads && cost->plan->family.scan_layers &&
            cost->plan->flags.host_transfer_pipelining != 0;
+}
+
+bool adv_memory_begins_twice(const struct adv_cost *cost)
+{
+    for (int i = 0; i < cost->model->layer_kinds_count; i++)
+        if (is_in_block(cost, &cost->model->layers[i])) return false;
+    return adv_memory_peels_loops(cost) && adv_memory_crosses_slices(cost);
 }
 
 static double unscanned_frac(const struct adv_cost *cost)
@@ -237,11 +244,21 @@ static double add_outside(const struct adv_cost *cost, const struct adv_layer *l
     return behind + alone;
 }
 
+/* The loop over microbatches is begun outside, too, where gradients go to other slices. Of two microbatches
+ * nothing is left to loop over, and XLA takes both forward before it takes one back (compiled: all eight such
+ * steps, none of those with three or more, none on one slice). */
+static double microbatches_at_once(const struct adv_cost *cost)
+{
+    const struct adv_plan *plan = cost->plan;
+    const bool both = plan->family.gradient_accumulation_steps == 2 && plan->family.scan_layers;
+    return both && adv_memory_crosses_slices(cost) ? 2.0 : 1.0;
+}
+
 static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
 {
     struct adv_layer_sums sums = {0};
     const struct adv_model *model = cost->model;
-    double in_flight = steps_in_flight(cost);
+    double in_flight = steps_in_flight(cost) * microbatches_at_once(cost);
     struct blocks in = {0};
     struct adv_working top_left = {0};
     bool has_blocks = false;

@@ -104,6 +104,7 @@ enum { ADV_MOMENT_PARTS = 13 };
  * family, the tiling of the vocabulary, and whether tensors, weights and moments are on the host. */
 struct adv_memory_frame {
     bool known, peels; /* peels: adv_memory_peels_loops */
+    bool begins_twice; /* adv_memory_begins_twice */
     bool unusual;      /* its memory spreads like that of kinds of which few steps were compiled */
     unsigned family;   /* of which family: adv_cost_scratch.family_number */
     uint64_t key;
@@ -113,7 +114,7 @@ struct adv_memory_frame {
     double blocks;                 /* adv_memory_blocks_in_turn */
     double gradients;              /* at the end of the backward pass */
     double coming_gradients;       /* of those, what comes block by block */
-    double stack_copies;           /* of the layer inputs' stack */
+    bool turned_at_loss;           /* those copies are made before the loss */
     double emb_copies, mlp_copies; /* of the stacks of [tokens, emb], and of the larger of [tokens, mlp] */
     double shared_bytes;           /* adv_layer_sums.shared_bytes of the plan */
     double late_logits;            /* backward[…] of logits, where there is room */
@@ -124,7 +125,6 @@ struct adv_layer_sums {
     double saved_device, saved_host;
     double staged;      /* of one layer's tensors that go to the host */
     double staged_step; /* of those of one step of the scan */
-    double inputs;      /* the stack of layer inputs, where it is on the device */
     double emb_stacks;  /* those and others of [tokens, emb] there */
     double mlp_stack;   /* the larger of [tokens, mlp] that may be turned */
     struct adv_working
@@ -143,6 +143,19 @@ const struct adv_layer_sums *adv_memory_layer_sums(const struct adv_cost *cost, 
 /* Whether XLA takes an iteration out of the loops over layers to have the next one's transfers under way
  * beside each: it does unless a flag tells it not to. */
 bool adv_memory_peels_loops(const struct adv_cost *cost);
+
+/* Whether gradients go to other slices. XLA then takes the first iteration of the backward loop out of it, so
+ * that they are on their way while the next layer is differentiated (compiled with MaxText 0.2.5). */
+static inline bool adv_memory_crosses_slices(const struct adv_cost *cost)
+{
+    const int *dcn = cost->plan->family.dcn;
+    return dcn[ADV_AXIS_DATA] * dcn[ADV_AXIS_FSDP] * dcn[ADV_AXIS_FSDP_TRANSPOSE] > 1;
+}
+
+/* Whether that iteration is taken out for transfers of the host, too: then its weights' gradients wait until
+ * attention is differentiated, beside tensors that came back for it and for the next. Blocks of layers were
+ * seen to keep their order. */
+bool adv_memory_begins_twice(const struct adv_cost *cost);
 
 /* Blocks of layers that the step goes through one by one, each with loops of its own; 1 where a loop goes
  * over them. */

@@ -21,15 +21,18 @@ double adv_moment_shards(const struct adv_cost *cost)
     return plan->shard_optimizer_over_data ? (double)cost->dp * plan->family.dcn[ADV_AXIS_DATA] : 1.0;
 }
 
-/* Gradients cross slices out of one buffer into another, both in the weights' format though grad_dtype is
- * what is sent: with two slices DeepSeek (grad_dtype bfloat16) is reported to need 8 GiB and more over
- * the same shards on one slice. With the data-parallel overlap flags the reduction is pipelined through
- * the layers' loop instead, a layer at a time: published steps on many slices ran where whole buffers
- * would not have fitted. */
-static double between_slices_bytes(const struct adv_plan *plan, double weights)
+/* Gradients of models with experts cross slices out of one buffer into another, both in the weights' format
+ * though grad_dtype is what is sent: with two slices DeepSeek (grad_dtype bfloat16) is reported to need 8 GiB
+ * and more over the same shards on one slice. With the data-parallel overlap flags the reduction is pipelined
+ * through the layers' loop instead, a layer at a time. Compiled steps of dense layers have no such buffers,
+ * with the flags or without. */
+static double between_slices_bytes(const struct adv_cost *cost, double weights)
 {
-    return plan->family.dcn[ADV_AXIS_DATA] > 1 && plan->flags.data_parallel_overlap != 1 ? 2.0 * weights
-                                                                                         : 0.0;
+    const struct adv_plan *plan = cost->plan;
+    bool routed = false;
+    for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
+    const bool crosses = plan->family.dcn[ADV_AXIS_DATA] > 1 && plan->flags.data_parallel_overlap != 1;
+    return crosses && routed ? 2.0 * weights : 0.0;
 }
 
 /* Elements of experts beyond a device's shard that are whole over fsdp_transpose all through the loop over
@@ -147,6 +150,6 @@ struct adv_state adv_state_of(const struct adv_cost *cost, const struct adv_mode
     s.accumulated = plan->family.gradient_accumulation_steps > 1 ? gradients : 0.0;
     s.gradients = gradients + s.accumulated + whole_gradients_bytes(cost, params);
     s.whole_experts = gradient_bytes * whole_experts(cost, params);
-    s.between_slices = between_slices_bytes(plan, s.weights);
+    s.between_slices = between_slices_bytes(cost, s.weights);
     return s;
 }

@@ -93,6 +93,26 @@ adv_code adv_api_openapi(struct adv_exchange *exchange, adv_err *err)
     return ADV_OK;
 }
 
+/* What waits in the database (NULL: there is none, and nothing waits): the same of every daemon that shares
+ * it, to be taken once (max, not sum). Nothing is said while it is not known. */
+static void print_backlog(struct adv_database *database, struct adv_text *text)
+{
+    struct adv_backlog backlog = {0};
+    if (database && (!adv_database_is_readable(database) || !adv_database_backlog(database, &backlog)))
+        return;
+    adv_metrics_print_gauge(text, "verifications_waiting",
+                            "Plans that wait for a verifier, of all daemons of the database",
+                            (double)backlog.verifications_queued);
+    adv_metrics_print_gauge(text, "verifications_running", "Plans that verifiers compile",
+                            (double)backlog.verifications_running);
+    adv_metrics_print_gauge(text, "verifiers_busy", "Verifiers that hold a plan and renew it",
+                            (double)backlog.verifiers_busy);
+    adv_metrics_print_gauge(text, "sweep_items_waiting", "Items of sweeps that wait for a daemon",
+                            (double)backlog.sweep_items_queued);
+    adv_metrics_print_gauge(text, "sweep_items_running", "Items of sweeps that daemons work at",
+                            (double)backlog.sweep_items_running);
+}
+
 adv_code adv_api_metrics(struct adv_exchange *exchange, adv_err *err)
 {
     struct adv_app *app = exchange->app;
@@ -109,8 +129,9 @@ adv_code adv_api_metrics(struct adv_exchange *exchange, adv_err *err)
                             loads[SEARCH].running);
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"quick\"}", NULL, loads[QUICK].running);
     adv_metrics_print_gauge(&text, "workers_busy{pool=\"store\"}", NULL, loads[STORE].running);
-    adv_metrics_print_gauge(&text, "connections_refused", "Connections whose bytes no two parsers read alike",
-                            (double)adv_raw_guard_refused());
+    adv_metrics_print_counter(&text, "connections_refused_total",
+                              "Connections whose bytes no two parsers read alike",
+                              (double)adv_raw_guard_refused());
     adv_metrics_print_gauge(&text, "answer_cache_bytes", "Memory of the kept answers",
                             (double)adv_answer_cache_bytes(app->answers));
     adv_metrics_print_gauge(&text, "connections_open", "Open client connections",
@@ -122,6 +143,7 @@ adv_code adv_api_metrics(struct adv_exchange *exchange, adv_err *err)
     adv_metrics_print_gauge(&text, "database_read_only",
                             "1 while the database can be read and takes no changes",
                             readable && adv_database_state(app->database) == ADV_DATABASE_READ_ONLY);
+    print_backlog(app->database, &text);
     char build[256];
     (void)snprintf(build, sizeof build, "build_info{version=\"%.100s\",catalog_hash=\"%.40s\"}",
                    adv_engine_version(), adv_catalog_hash(app->catalog));

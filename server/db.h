@@ -53,6 +53,15 @@ const char *adv_database_state_name(enum adv_database_state state);
 /* Whether what is stored can be read: up, or read-only. */
 bool adv_database_is_readable(struct adv_database *database);
 
+/* What waits in the database for all daemons and verifiers, and is being done. */
+struct adv_backlog {
+    int64_t verifications_queued, verifications_running, verifiers_busy; /* verifiers: with a live lease */
+    int64_t sweep_items_queued, sweep_items_running;
+};
+
+/* As counted some seconds ago; false: not known, since the database cannot be read. */
+bool adv_database_backlog(struct adv_database *database, struct adv_backlog *backlog);
+
 /* Applies the migrations now and leaves; progress and failure are logged. For `tpu-advisor migrate`. */
 ADV_MUST_CHECK adv_code adv_database_migrate(const char *url, const struct adv_log *log);
 

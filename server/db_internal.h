@@ -17,7 +17,9 @@ struct adv_database {
     _Atomic bool tidies; /* `retention` is there and stays as it is */
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    atomic_int state; /* enum adv_database_state */
+    atomic_int state;           /* enum adv_database_state */
+    struct adv_backlog backlog; /* under `lock` */
+    bool backlog_known;
     bool stopping, lost;
     pthread_t watcher;
 };

@@ -56,6 +56,34 @@ static bool check(struct adv_database *database, PGconn *connection, bool *answe
     return good;
 }
 
+static void set_backlog(struct adv_database *database, const struct adv_backlog *backlog)
+{
+    (void)pthread_mutex_lock(&database->lock);
+    database->backlog_known = backlog != NULL;
+    if (backlog) database->backlog = *backlog;
+    (void)pthread_mutex_unlock(&database->lock);
+}
+
+/* Counts what waits, by partial indexes. False: no answer in time. */
+static bool count_backlog(struct adv_database *database, PGconn *connection)
+{
+    static const char sql[] =
+        "SELECT v.queued, v.running, v.busy, (SELECT count(*) FROM sweep_items WHERE state = 'queued'), "
+        "(SELECT count(*) FROM sweep_items WHERE state = 'running') FROM (SELECT "
+        "count(*) FILTER (WHERE state = 'queued') AS queued, count(*) FILTER (WHERE state = 'running') AS "
+        "running, count(DISTINCT worker) FILTER (WHERE lease_until > clock_timestamp()) AS busy FROM "
+        "verification_plans WHERE state IN ('queued', 'running')) v";
+    PGresult *result = adv_db_exec(connection, sql, ADV_STATEMENTS, CHECK_LIMIT_MS);
+    const bool answered = result != NULL;
+    const bool counted = adv_db_is_good(result) && PQntuples(result) == 1;
+    int64_t counts[5] = {0};
+    for (int i = 0; counted && i < 5; i++) counts[i] = strtoll(PQgetvalue(result, 0, i), NULL, 10);
+    PQclear(result);
+    const struct adv_backlog backlog = {counts[0], counts[1], counts[2], counts[3], counts[4]};
+    set_backlog(database, counted ? &backlog : NULL);
+    return answered;
+}
+
 /* Connects and brings the schema up to date. */
 static PGconn *try_connect(struct adv_database *database)
 {
@@ -67,7 +95,8 @@ static PGconn *try_connect(struct adv_database *database)
     }
     adv_code code = adv_db_migrate(connection, database->auto_migrate, database->log);
     bool answered = true;
-    if (code == ADV_OK && check(database, connection, &answered)) return connection;
+    if (code == ADV_OK && check(database, connection, &answered) && count_backlog(database, connection))
+        return connection;
     set_state(database, code == ADV_OK || code == ADV_E_STORE ? ADV_DATABASE_AWAY : ADV_DATABASE_REFUSED,
               code == ADV_OK ? "the server does not answer" : "the schema is not up to date");
     PQfinish(connection);
@@ -141,10 +170,12 @@ static void *watch(void *argument)
             answered = tidy(connection, &database->retention, database->log);
             tidy_at_ms = adv_monotonic_us() / 1000 + TIDY_PERIOD_MS;
         }
+        if (go_on && answered) answered = count_backlog(database, connection);
         if (go_on && (!answered || !check(database, connection, &answered)) &&
             (!answered || PQstatus(connection) != CONNECTION_OK)) {
             set_state(database, ADV_DATABASE_AWAY,
                       answered ? PQerrorMessage(connection) : "the server does not answer");
+            set_backlog(database, NULL);
             PQfinish(connection);
             connection = NULL;
         }
@@ -212,6 +243,15 @@ bool adv_database_is_readable(struct adv_database *database)
 {
     const enum adv_database_state state = adv_database_state(database);
     return state == ADV_DATABASE_UP || state == ADV_DATABASE_READ_ONLY;
+}
+
+bool adv_database_backlog(struct adv_database *database, struct adv_backlog *backlog)
+{
+    (void)pthread_mutex_lock(&database->lock);
+    *backlog = database->backlog;
+    const bool known = database->backlog_known;
+    (void)pthread_mutex_unlock(&database->lock);
+    return known;
 }
 
 void adv_database_report_lost(struct adv_database *database)

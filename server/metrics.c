@@ -89,8 +89,19 @@ void adv_metrics_print(struct adv_metrics *metrics, struct adv_text *text)
                             atomic_load_explicit(&metrics->in_flight, memory_order_relaxed));
 }
 
+static void print_value(struct adv_text *text, const char *name, const char *help, const char *type,
+                        double value)
+{
+    if (help) print_head(text, name, help, type);
+    adv_text_format(text, PREFIX "%s %.17g\n", name, value);
+}
+
+void adv_metrics_print_counter(struct adv_text *text, const char *name, const char *help, double value)
+{
+    print_value(text, name, help, "counter", value);
+}
+
 void adv_metrics_print_gauge(struct adv_text *text, const char *name, const char *help, double value)
 {
-    if (help) print_head(text, name, help, "gauge");
-    adv_text_format(text, PREFIX "%s %.17g\n", name, value);
+    print_value(text, name, help, "gauge", value);
 }

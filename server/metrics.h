@@ -67,6 +67,9 @@ void adv_metrics_request(struct adv_metrics *metrics, int route_index, int statu
 /* The counters, and histograms of the routes. */
 void adv_metrics_print(struct adv_metrics *metrics, struct adv_text *text);
 
+/* A counter that is kept elsewhere. */
+void adv_metrics_print_counter(struct adv_text *text, const char *name, const char *help, double value);
+
 /* A gauge, for values read at scrape time. `name` may carry labels; help NULL when the name was described
  * before. */
 void adv_metrics_print_gauge(struct adv_text *text, const char *name, const char *help, double value);

@@ -101,7 +101,7 @@ test('a refusal within a pipeline, or in pieces, is a refusal', async () => {
     await closed;
     assert.match(text, /^HTTP\/1\.1 400 /);
   }
-  await until('it is counted', async () => /connections_refused [1-9]/.test(await (await daemon.fetch('/metrics')).text()));
+  await until('it is counted', async () => /connections_refused_total [1-9]/.test(await (await daemon.fetch('/metrics')).text()));
 });
 
 test('proper bodies of every form are read, whole and in pieces', async () => {

@@ -36,6 +36,7 @@ const ask = async (runId, body = {}) => {
   assert.equal(path, `/v1/verifications/${JSON.parse(text).verification_id}`);
   return path;
 };
+const gauge = async (of) => Number((await (await daemon.fetch('/metrics')).text()).match(new RegExp(`^tpu_advisor_${of} (\\d+)$`, 'm'))?.[1]);
 const ended = (path, ms) => until(`${path} ends`, async () => {
   const now = await get(path);
   return ['done', 'cancelled'].includes(now.state) && now;
@@ -58,6 +59,8 @@ test('a plan is queued, compiled and stands beside its prediction; the next ques
   const tag = (await daemon.fetch(`/v1/runs/${runId}`)).headers.get('etag');
   const path = await ask(runId);
   assert.equal((await get(path)).state, 'queued');
+  await until('operators are told of it', async () => (await gauge('verifications_waiting')) === 1);
+  assert.deepEqual(await Promise.all(['verifications_running', 'verifiers_busy', 'sweep_items_waiting', 'sweep_items_running'].map(gauge)), [0, 0, 0, 0]);
   const worker = verifier();
   const done = await ended(path);
   assert.equal(done.state, 'done');

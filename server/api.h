@@ -39,8 +39,10 @@ ADV_MUST_CHECK adv_code adv_api_read_page(const struct adv_exchange *exchange, c
 /* A switch of the query, false when left out. */
 ADV_MUST_CHECK adv_code adv_api_read_switch(const struct adv_exchange *exchange, const char *name,
                                             bool *value, adv_err *err);
-/* ?chip= as runs are stored with it: of an alias, in any case, the chip's own name; NULL: not asked. */
-const char *adv_api_read_chip(const struct adv_exchange *exchange);
+/* ?chip= as runs are stored with it: of an alias, in any case, the chip's own name; NULL: not asked. A name
+ * that no chip has is refused: a list without rows would say that nothing ran on it. */
+ADV_MUST_CHECK adv_code adv_api_read_chip(const struct adv_exchange *exchange, const char **chip,
+                                          adv_err *err);
 /* ADV_E_BAD_REQUEST: ?cursor= is none of this list's. */
 adv_code adv_api_refuse_cursor(adv_err *err);
 

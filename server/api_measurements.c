@@ -132,10 +132,10 @@ adv_code adv_api_accuracy(struct adv_exchange *exchange, adv_err *err)
     struct adv_accuracy_filter filter = {.project = adv_exchange_query(exchange, "project"),
                                          .label = adv_exchange_query(exchange, "label"),
                                          .model = adv_exchange_query(exchange, "model"),
-                                         .chip = adv_api_read_chip(exchange),
                                          .since = adv_exchange_query(exchange, "since"),
                                          .after = adv_exchange_query(exchange, "cursor")};
     adv_code code = adv_api_read_page(exchange, filter.since, filter.after, &filter.limit_count, err);
+    if (!code) code = adv_api_read_chip(exchange, &filter.chip, err);
     if (code) return code;
     struct adv_text page = adv_text_empty(LIST_LIMIT_BYTES);
     code = adv_store_accuracy(exchange->db, &filter, &page, err);

@@ -70,11 +70,14 @@ adv_code adv_api_read_page(const struct adv_exchange *exchange, const char *sinc
     return since && !adv_looks_like_time(since) ? refuse_since(err) : ADV_OK;
 }
 
-const char *adv_api_read_chip(const struct adv_exchange *exchange)
+adv_code adv_api_read_chip(const struct adv_exchange *exchange, const char **chip, adv_err *err)
 {
     const char *name = adv_exchange_query(exchange, "chip");
     const struct adv_catalog_chip *known = name ? adv_catalog_chip(exchange->app->catalog, name) : NULL;
-    return known ? known->chip.name : name;
+    *chip = known ? known->chip.name : NULL;
+    return name && !known ? adv_err_add(err, ADV_E_BAD_REQUEST, "/query/chip", "see /v1/catalog/chips",
+                                        "there is no chip %.60s", name)
+                          : ADV_OK;
 }
 
 adv_code adv_api_refuse_busy(const struct adv_exchange *exchange, adv_err *err)

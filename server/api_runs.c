@@ -55,7 +55,6 @@ adv_code adv_api_runs_list(struct adv_exchange *exchange, adv_err *err)
                                     .label = adv_exchange_query(exchange, "label"),
                                     .git_ref = adv_exchange_query(exchange, "git_ref"),
                                     .model = adv_exchange_query(exchange, "model"),
-                                    .chip = adv_api_read_chip(exchange),
                                     .kind = adv_exchange_query(exchange, "kind"),
                                     .since = adv_exchange_query(exchange, "since"),
                                     .words = adv_exchange_query(exchange, "q"),
@@ -63,6 +62,7 @@ adv_code adv_api_runs_list(struct adv_exchange *exchange, adv_err *err)
                                     .sort = adv_exchange_query(exchange, "sort"),
                                     .cursor = adv_exchange_query(exchange, "cursor")};
     adv_code code = adv_api_read_page(exchange, filter.since, NULL, &filter.limit_count, err);
+    if (!code) code = adv_api_read_chip(exchange, &filter.chip, err);
     if (!code) code = read_search(exchange, &filter, err);
     if (code) return code;
     /* The rows of a project's token are those of its project: said, so that an index finds them. */

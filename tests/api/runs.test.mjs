@@ -99,7 +99,7 @@ test('runs are filtered by project, label, model, chip, kind and time', async ()
 
 test('filters that cannot be read are refused', async () => {
   for (const query of ['limit=0', 'limit=201', 'limit=x', 'limit=%2B5', 'limit=%205', 'limit=05', 'limit=5.0', 'limit=4294967297',
-     'cursor=x', 'since=yesterday', 'since=2026-13-40', 'since=2026-01-01T99:00:00Z', 'kind=tune', 'colour=red'])
+     'cursor=x', 'since=yesterday', 'since=2026-13-40', 'since=2026-01-01T99:00:00Z', 'kind=tune', 'colour=red', 'chip=v9', 'chip=v6e-16'])
     await problem(assert, await daemon.fetch(`/v1/runs?${query}`), 400, 'bad-request');
 });
 

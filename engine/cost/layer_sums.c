@@ -183,9 +183,10 @@ bool adv_memory_peels_loops(const struct adv_cost *cost)
 
 bool adv_memory_begins_twice(const struct adv_cost *cost)
 {
+    if (!adv_memory_crosses_slices(cost) || !adv_memory_peels_loops(cost)) return false;
     for (int i = 0; i < cost->model->layer_kinds_count; i++)
         if (is_in_block(cost, &cost->model->layers[i])) return false;
-    return adv_memory_peels_loops(cost) && adv_memory_crosses_slices(cost);
+    return true;
 }
 
 static double unscanned_frac(const struct adv_cost *cost)

@@ -530,7 +530,8 @@ static void a_secret_is_refused_and_not_repeated(void **state)
     (void)state;
     assert_int_equal(decode_config("\"hf_access_token\":\"hf_abcdef\""), ADV_E_INVALID);
     assert_hinted("/config/hf_access_token", "HF_TOKEN");
-    assert_null(strstr(find(&err, "/config/hf_access_token")->detail, "hf_abcdef"));
+    const struct adv_finding *finding = find(&err, "/config/hf_access_token");
+    if (finding && strstr(finding->detail, "hf_abcdef")) fail_msg("the error repeats the secret");
     assert_int_equal(decode_config("\"hf_access_token\":\"$HF_TOKEN\""), ADV_OK);
     assert_int_equal(decode_config("\"hf_access_token\":\"\""), ADV_OK);
 }

@@ -217,9 +217,9 @@ static void read_key(struct adv_config_reader *reader, const struct adv_given *g
     const struct adv_catalog_key *key = adv_catalog_key(reader->source->catalog, given->key);
     struct adv_value value = given->value;
     if (is_secret(given)) {
-        (void)adv_err_add(reader->err, ADV_E_INVALID, pointer,
+        (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, pointer, /* MaxText takes it: lint only warns */
                           "leave it out: MaxText reads the token from the environment variable HF_TOKEN",
-                          "%s is a secret, which would be stored and printed into files", given->key);
+                          "%s is a secret, and configurations are stored and printed into files", given->key);
         return;
     }
     if (!key) {

@@ -528,7 +528,7 @@ static void an_unknown_block_or_policy_lists_the_known_ones(void **state)
 static void a_secret_is_refused_and_not_repeated(void **state)
 {
     (void)state;
-    assert_int_equal(decode_config("\"hf_access_token\":\"hf_abcdef\""), ADV_E_INVALID);
+    assert_int_equal(decode_config("\"hf_access_token\":\"hf_abcdef\""), ADV_E_UNSUPPORTED);
     assert_hinted("/config/hf_access_token", "HF_TOKEN");
     const struct adv_finding *finding = find(&err, "/config/hf_access_token");
     if (finding && strstr(finding->detail, "hf_abcdef")) fail_msg("the error repeats the secret");

@@ -104,7 +104,8 @@
     X(pressed_limit_frac, "frac", "of the limit from which they wait, and holes between buffers are filled") \
     X(peeled_pressed_limit_frac, "frac", "the same beside tensors on the host")                              \
     X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")         \
-    X(sliced_stack_copies, "copies", "of the layer inputs turned whole where slices share gradients")        \
+    X(sliced_stack_copies, "copies",                                                                         \
+      "of stacks of [tokens, emb] turned whole where gradients go to other slices")                          \
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \
     X(sliced_staging_tensors, "layers", "the same where gradients go to other slices, too")                  \
     X(early_moments_frac, "frac", "of an optimizer's state on the host that arrives beside the layers")      \

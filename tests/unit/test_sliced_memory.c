@@ -1,6 +1,8 @@
 /* What lies in HBM where gradients go to other slices, and in pipelines before the loss. */
 #include "tests/unit/cost_fixture.h"
 
+#include <math.h>
+
 static double part_at(const struct bench *b, enum adv_memory_at at, const char *name)
 {
     for (int i = 0; i < b->ledger.memory_count; i++)
@@ -77,6 +79,13 @@ static void stacks_are_turned_where_those_of_one_slice_are_not(void **state)
         const double stack = 2.0 * cases[i].seq_len * 4096 * (double)b->model.layers[0].count;
         const double copies = cases[i].copied ? b->constants.sliced_stack_copies * stack : 0.0;
         assert_close(part_at(b, ADV_AT_LOSS, "turned_activations"), copies, 1e-9);
+        assert_close(part_at(b, ADV_AT_BACKWARD, "turned_activations"), copies, 1e-9);
+        /* gradients come when the copies have been read */
+        const double all = part_at(b, ADV_AT_UPDATE, "gradients");
+        assert_true(all > 0.0);
+        assert_close(part_at(b, ADV_AT_BACKWARD, "gradients"), fmax(0.0, all - copies), 1e-9);
+        b->cluster.chip.hbm_usable_bytes_per_device = 1.0; /* what is there before the loss does not wait */
+        (void)bench_estimate(b);
         assert_close(part_at(b, ADV_AT_BACKWARD, "turned_activations"), copies, 1e-9);
     }
 }

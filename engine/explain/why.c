@@ -242,6 +242,12 @@ static void plan_text(const struct adv_plan *plan, const struct adv_plan *beside
         adv_append(text, text_bytes, ", other tiles or switches");
 }
 
+/* That the plan fits; rounded down, since none is certain. */
+static double sure_percent(const struct adv_candidate *candidate)
+{
+    return adv_min(99.9, floor(1000.0 * candidate->estimate.fit_probability) / 10.0);
+}
+
 /* Why the first of two tied plans is first. */
 static void tie_text(const struct account *account, const struct adv_candidate *other, char *text,
                      size_t text_bytes)
@@ -253,6 +259,9 @@ static void tie_text(const struct account *account, const struct adv_candidate *
         adv_append(text, text_bytes, "which is no simpler");
     else if (mine.dangerous != its.dangerous)
         adv_append(text, text_bytes, "and first because it leaves memory to spare");
+    else if (mine.unsure != its.unsure)
+        adv_append(text, text_bytes, "and first because it fits more surely (with %.1f %% against %.1f %%)",
+                   sure_percent(account->candidate), sure_percent(other));
     else if (mine.doubt_permille != its.doubt_permille)
         adv_append(text, text_bytes,
                    "and first because it is surer (at most %.1f %% slower than predicted, against %.1f %%)",

@@ -137,13 +137,14 @@ static json_t *encode_search(const struct adv_advise_answer *answer)
 {
     static const char *const objectives[] = {ADV_OBJECTIVE_NAMES};
     const struct adv_search_result *result = answer->result;
-    return ADV_OBJECT(ADV_F(result, considered), ADV_F(result, illegal), ADV_F(result, pruned),
-                      ADV_F(result, out_of_memory), ADV_M_IF(result->left_out, "left_out", result->left_out),
-                      ADV_F(result, evaluated), ADV_F(result, exhaustive), ADV_M("elapsed_ms", (double)NAN),
-                      ADV_M("evaluations_per_s", (double)NAN),
-                      ADV_M("objective", objectives[answer->request->objective]),
-                      ADV_M("tie_frac", ADV_RANK_TIE_FRAC), ADV_M("memory_frac", result->memory_frac),
-                      ADV_M_IF(result->empty_why[0] != '\0', "empty_why", result->empty_why));
+    return ADV_OBJECT(
+        ADV_F(result, considered), ADV_F(result, illegal), ADV_F(result, pruned),
+        ADV_F(result, out_of_memory), ADV_M_IF(result->left_out, "left_out", result->left_out),
+        ADV_F(result, evaluated), ADV_F(result, exhaustive), ADV_M("elapsed_ms", (double)NAN),
+        ADV_M("evaluations_per_s", (double)NAN), ADV_M("objective", objectives[answer->request->objective]),
+        ADV_M("tie_frac", ADV_RANK_TIE_FRAC), ADV_M("tie_fit_probability", ADV_RANK_ALMOST_SURE_PROBABILITY),
+        ADV_M("memory_frac", result->memory_frac),
+        ADV_M_IF(result->empty_why[0] != '\0', "empty_why", result->empty_why));
 }
 
 json_t *adv_encode_advise(const struct adv_advise_answer *answer)

@@ -111,9 +111,12 @@ struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
     int tensor = (ici[ADV_AXIS_TENSOR] > 1) + (ici[ADV_AXIS_TENSOR_SEQUENCE] > 1);
     int accumulates = candidate->plan.family.gradient_accumulation_steps > 1;
     int offloads = candidate->estimate.host_bytes_per_host > 0;
+    const struct adv_fit_curve curve = adv_estimate_usual_curve(&candidate->estimate);
     double danger_frac = 0.5 * (1.0 + adv_rank_memory_frac(&candidate->estimate));
+    double sure_frac = adv_fit_limit_frac(&curve, ADV_RANK_ALMOST_SURE_PROBABILITY);
     double high_frac = candidate->estimate.step_time_high_s / candidate->estimate.step_time_s - 1.0;
     return (struct adv_simplicity){!adv_rank_fits(&candidate->estimate, danger_frac),
+                                   !adv_rank_fits(&candidate->estimate, sure_frac),
                                    (int)lround(1e3 * high_frac),
                                    adv_config_axes_count(&candidate->plan) + tensor + accumulates + offloads,
                                    adv_config_departures(&candidate->plan)};
@@ -122,6 +125,7 @@ struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
 bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b)
 {
     if (a.dangerous != b.dangerous) return a.dangerous < b.dangerous;
+    if (a.unsure != b.unsure) return a.unsure < b.unsure;
     if (a.doubt_permille != b.doubt_permille) return a.doubt_permille < b.doubt_permille;
     if (a.axes != b.axes) return a.axes < b.axes;
     return a.keys < b.keys;

@@ -455,6 +455,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     if (run->no_memory) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "there is no memory for the search");
     offer_baseline(run);
     code = stay_within(run, err);
+    if (code == ADV_OK && !is_within(run)) code = adv_run_add_surer(run, err);
     if (code == ADV_OK) code = write_result(run, err);
     if (code == ADV_OK && !is_within(run)) code = adv_run_find_unsure(run, err);
     if (code == ADV_OK) code = adv_near_misses_find(request, constants, &run->pricer, arena, result, err);

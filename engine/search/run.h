@@ -59,6 +59,10 @@ bool adv_run_comes_before(enum adv_objective objective, const struct adv_estimat
 void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
                     const struct adv_estimate *estimate);
 
+/* The same beside what is there of its family. */
+void adv_run_add(struct adv_search_run *run, const struct adv_plan *plan,
+                 const struct adv_estimate *estimate);
+
 /* Makes room for a helper, where one may come: not of the arena, so that a search has as much memory with one
  * as without. Without room there is none. */
 void adv_run_make_workers(struct adv_search_run *run);
@@ -86,6 +90,10 @@ void adv_run_families(struct adv_search_run *run);
 
 /* Takes a plan that is likely to fit into the answer, improved with what is left of the budget. */
 void adv_run_frugally(struct adv_search_run *run);
+
+/* Where the plan that would be first is not almost sure to fit (ADV_RANK_ALMOST_SURE_PROBABILITY): adds the
+ * first of those tied with the best that are, of the families of the best plans. */
+ADV_MUST_CHECK adv_code adv_run_add_surer(struct adv_search_run *run, adv_err *err);
 
 /* Fills result->unsure: the fastest plan found of those that fit with less certainty than is asked for,
  * faster than what is ranked, and the probability with which a search finds it. */

@@ -29,11 +29,9 @@ static bool replaces(struct adv_search_run *run, const struct adv_plan *plan,
     return true;
 }
 
-void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
-                    const struct adv_estimate *estimate)
+void adv_run_add(struct adv_search_run *run, const struct adv_plan *plan, const struct adv_estimate *estimate)
 {
     enum adv_objective objective = run->request->objective;
-    if (!replaces(run, plan, estimate)) return;
     int at = run->kept_count;
     while (at > 0 && adv_run_comes_before(objective, estimate, &run->kept[at - 1].estimate)) at--;
     struct adv_candidate *place =
@@ -42,6 +40,12 @@ void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
     *place = (struct adv_candidate){.plan = *plan, .estimate = *estimate};
     const int ranked = adv_run_ranked_count(run->request);
     run->cutoff = adv_rank_cutoff(objective, run->kept, run->kept_count, ranked);
+}
+
+void adv_run_insert(struct adv_search_run *run, const struct adv_plan *plan,
+                    const struct adv_estimate *estimate)
+{
+    if (replaces(run, plan, estimate)) adv_run_add(run, plan, estimate);
 }
 
 /* The plan is of the family that was priced last. */

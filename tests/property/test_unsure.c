@@ -1,6 +1,6 @@
 /* The promises of a near miss that may fit: it is worth a compile, and what its reason says to ask for ranks
  * it. */
-#include "tests/property/search_jobs.h"
+#include "tests/property/tight_jobs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,55 +9,15 @@
 #include "engine/cost/fit.h"
 #include "engine/rank/rank.h"
 
-/* Jobs at the limit of their memory, beside which there is such a near miss. */
-static const char *const tight[] = {
-    "\"model\":\"gemma3-12b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x2x2\"},"
-    "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":64}",
-    "\"model\":\"qwen3-30b-a3b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"4x4x4\"},"
-    "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":128}",
-    "\"model\":\"llama3.1-70b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x4x4\"},"
-    "\"workload\":{\"seq_len\":16384,\"global_batch_sequences\":32}",
-    "\"model\":\"gemma-7b\",\"cluster\":{\"chip\":\"v5e\",\"topology\":\"4x8\"},"
-    "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256}",
-    "\"model\":\"qwen3-32b\",\"cluster\":{\"chip\":\"tpu7x\",\"topology\":\"2x2x1\"},"
-    "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":16}",
-    "\"model\":\"gemma4-26b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"2x2x4\"},"
-    "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":32}",
-    "\"model\":\"gpt-oss-20b\",\"cluster\":{\"chip\":\"v4\",\"topology\":\"2x2x4\"},"
-    "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":256}",
-    "\"model\":\"gemma3-12b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"2x4\"},"
-    "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256}",
-    "\"model\":\"gemma3-27b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x4x4\"},"
-    "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":256}",
-    "\"model\":\"mixtral-8x7b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"8x8\"},"
-    "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256}",
-};
-enum { TIGHT = sizeof tight / sizeof *tight };
-
 static struct fixture fixture;
-
-static void ask(const char *job, const char *search, struct adv_search_result *result)
-{
-    char text[1024];
-    (void)snprintf(text, sizeof text, "{%s,\"search\":{%s}}", job, search);
-    fixture_search(&fixture, text, result);
-}
-
-static double fastest_ranked_s(const struct adv_search_result *result)
-{
-    double fastest_s = (double)INFINITY;
-    for (int i = 0; i < result->found_count; i++)
-        fastest_s = fmin(fastest_s, result->found[i].estimate.step_time_s);
-    return fastest_s;
-}
 
 static void it_is_legal_faster_than_all_that_is_ranked_and_may_fit(void **state)
 {
     (void)state;
     int found = 0;
-    for (int job = 0; job < TIGHT; job++) {
+    for (int job = 0; job < TIGHT_JOBS; job++) {
         struct adv_search_result result;
-        ask(tight[job], "\"top_k\":5", &result);
+        ask_tight(&fixture, job, "\"top_k\":5", &result);
         found += result.has_unsure;
         if (!result.has_unsure) {
             fixture_close(&fixture);
@@ -80,15 +40,15 @@ static void it_is_legal_faster_than_all_that_is_ranked_and_may_fit(void **state)
 static void no_other_near_miss_is_faster_and_as_sure(void **state)
 {
     (void)state;
-    for (int job = 0; job < TIGHT; job++) {
+    for (int job = 0; job < TIGHT_JOBS; job++) {
         struct adv_search_result result;
-        ask(tight[job], "\"top_k\":5", &result);
+        ask_tight(&fixture, job, "\"top_k\":5", &result);
         for (int i = 1; result.has_unsure && i < result.near_count; i++) {
             const struct adv_estimate *its = &result.near_misses[i].candidate.estimate;
             if (its->step_time_s < result.unsure.estimate.step_time_s &&
                 its->fit_probability >= result.unsure.estimate.fit_probability)
                 fail_msg("%s: near miss %d takes %.4f s and fits with %.3f, the first %.4f s and %.3f",
-                         tight[job], i + 1, its->step_time_s, its->fit_probability,
+                         tight_jobs[job], i + 1, its->step_time_s, its->fit_probability,
                          result.unsure.estimate.step_time_s, result.unsure.estimate.fit_probability);
         }
         fixture_close(&fixture);
@@ -107,9 +67,9 @@ static double said(const struct adv_search_result *result, const char *says)
 static void it_says_how_sure_the_plan_itself_is(void **state)
 {
     (void)state;
-    for (int job = 0; job < TIGHT; job++) {
+    for (int job = 0; job < TIGHT_JOBS; job++) {
         struct adv_search_result result;
-        ask(tight[job], "\"top_k\":5", &result);
+        ask_tight(&fixture, job, "\"top_k\":5", &result);
         if (result.has_unsure) {
             const double own = floor(100 * result.unsure.estimate.fit_probability) / 100;
             assert_close(said(&result, "fits with a probability of "), own, 1e-9);
@@ -123,10 +83,10 @@ static void it_says_how_sure_the_plan_itself_is(void **state)
 static void the_probability_that_it_names_ranks_a_plan_as_fast(void **state)
 {
     (void)state;
-    for (int job = 0; job < TIGHT; job++) {
+    for (int job = 0; job < TIGHT_JOBS; job++) {
         struct adv_search_result result;
         char search[64];
-        ask(tight[job], "\"top_k\":10", &result);
+        ask_tight(&fixture, job, "\"top_k\":10", &result);
         if (!result.has_unsure) {
             fixture_close(&fixture);
             continue;
@@ -137,10 +97,10 @@ static void the_probability_that_it_names_ranks_a_plan_as_fast(void **state)
         const double promised_s = result.unsure.estimate.step_time_s;
         (void)snprintf(search, sizeof search, "\"top_k\":10,\"fit_probability\":%.4s", at + strlen(says));
         fixture_close(&fixture);
-        ask(tight[job], search, &result);
+        ask_tight(&fixture, job, search, &result);
         if (fastest_ranked_s(&result) > promised_s * (1 + 1e-9))
-            fail_msg("%s: %s ranks %.4f s, promised %.4f s", tight[job], search, fastest_ranked_s(&result),
-                     promised_s);
+            fail_msg("%s: %s ranks %.4f s, promised %.4f s", tight_jobs[job], search,
+                     fastest_ranked_s(&result), promised_s);
         fixture_close(&fixture);
     }
 }
@@ -149,16 +109,16 @@ static void the_probability_that_it_names_ranks_a_plan_as_fast(void **state)
 static void the_families_of_the_best_plans_hold_the_best_of_them(void **state)
 {
     (void)state;
-    for (int job = 0; job < TIGHT; job++) {
+    for (int job = 0; job < TIGHT_JOBS; job++) {
         struct adv_search_result result;
-        ask(tight[job], "\"top_k\":5", &result);
+        ask_tight(&fixture, job, "\"top_k\":5", &result);
         const double ranked_s = fastest_ranked_s(&result);
         const double best_s = result.has_unsure ? result.unsure.estimate.step_time_s : ranked_s;
         fixture_close(&fixture);
-        ask(tight[job], "\"top_k\":5,\"fit_probability\":0.5", &result);
+        ask_tight(&fixture, job, "\"top_k\":5,\"fit_probability\":0.5", &result);
         const double all_s = fastest_ranked_s(&result);
         if (best_s > all_s * (1 + 2 * ADV_WORTH_TELLING_FRAC))
-            fail_msg("%s: %g s beside %g s of all families", tight[job], best_s, all_s);
+            fail_msg("%s: %g s beside %g s of all families", tight_jobs[job], best_s, all_s);
         fixture_close(&fixture);
     }
 }
@@ -168,10 +128,10 @@ static void who_wants_memory_left_or_the_least_of_it_is_told_of_none(void **stat
     static const char *const searches[] = {"\"memory_frac\":0.9", "\"objective\":\"hbm\"",
                                            "\"fit_probability\":0.5"};
     (void)state;
-    for (int job = 0; job < TIGHT; job++) {
+    for (int job = 0; job < TIGHT_JOBS; job++) {
         for (size_t i = 0; i < sizeof searches / sizeof *searches; i++) {
             struct adv_search_result result;
-            ask(tight[job], searches[i], &result);
+            ask_tight(&fixture, job, searches[i], &result);
             assert_false(result.has_unsure);
             fixture_close(&fixture);
         }
@@ -182,12 +142,12 @@ static void who_wants_memory_left_or_the_least_of_it_is_told_of_none(void **stat
 static void it_enters_neither_the_front_nor_a_budget(void **state)
 {
     (void)state;
-    for (int job = 0; job < TIGHT; job++) {
+    for (int job = 0; job < TIGHT_JOBS; job++) {
         struct adv_search_result result;
-        ask(tight[job], "\"max_evaluations\":500", &result);
+        ask_tight(&fixture, job, "\"max_evaluations\":500", &result);
         assert_true(result.evaluated <= 500);
         fixture_close(&fixture);
-        ask(tight[job], "\"top_k\":5", &result);
+        ask_tight(&fixture, job, "\"top_k\":5", &result);
         for (int i = 0; i < result.pareto_count; i++)
             assert_true(adv_rank_fits(&result.pareto[i].estimate, result.memory_frac));
         fixture_close(&fixture);

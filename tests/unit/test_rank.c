@@ -102,6 +102,24 @@ static void the_surer_of_two_tied_plans_is_first(void **state)
     assert_false(tied);
 }
 
+/* Who runs the first plan wants one that starts: that comes before how sure its time is. */
+static void the_one_of_two_tied_plans_that_is_almost_sure_to_fit_is_first(void **state)
+{
+    (void)state;
+    bool tied;
+    struct adv_candidate full = candidate(10), roomy = with_tensor(10.2);
+    need(&full, 93.5); /* fits with 98.5 % */
+    roomy.estimate.step_time_high_s = 1.1 * roomy.estimate.step_time_s;
+    assert_int_equal(first_of(full, roomy, &tied), 1);
+    assert_true(tied);
+    need(&full, 92); /* 99.2 % */
+    assert_int_equal(first_of(full, roomy, &tied), 0);
+    need(&full, 93.5);
+    roomy.estimate.step_time_s = 10.4;
+    assert_int_equal(first_of(full, roomy, &tied), 0);
+    assert_false(tied);
+}
+
 /* A simpler plan that is tied with the best comes first however few are asked for; behind the ties of the
  * best, plans are in the order of their predictions. */
 static void only_what_is_tied_with_the_best_comes_first_for_being_simple(void **state)
@@ -129,12 +147,14 @@ static void a_simple_plan_may_be_tight_but_not_at_the_very_limit(void **state)
     (void)state;
     bool tied;
     struct adv_candidate simple = candidate(10.1);
+    struct adv_candidate tight = with_tensor(10);
+    need(&tight, 95);
     need(&simple, 96);
-    simple.estimate.fit = ADV_FIT_TIGHT;
-    assert_int_equal(first_of(with_tensor(10), simple, &tied), 1);
+    tight.estimate.fit = simple.estimate.fit = ADV_FIT_TIGHT;
+    assert_int_equal(first_of(tight, simple, &tied), 1);
     assert_true(tied);
     need(&simple, 98);
-    assert_int_equal(first_of(with_tensor(10), simple, &tied), 0);
+    assert_int_equal(first_of(tight, simple, &tied), 0);
     need(&simple, 80); /* the host's memory counts as well */
     simple.estimate.host_limit_bytes_per_host = 100 * GIB;
     simple.estimate.host_bytes_per_host = 99 * GIB;
@@ -217,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_simplest_of_tied_plans_is_first),
         cmocka_unit_test(the_surer_of_two_tied_plans_is_first),
+        cmocka_unit_test(the_one_of_two_tied_plans_that_is_almost_sure_to_fit_is_first),
         cmocka_unit_test(only_what_is_tied_with_the_best_comes_first_for_being_simple),
         cmocka_unit_test(a_simple_plan_may_be_tight_but_not_at_the_very_limit),
         cmocka_unit_test(the_share_asked_for_is_as_large_for_every_plan),

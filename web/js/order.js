@@ -1,6 +1,6 @@
 // The order of the plans by one rule that the reader sees and can change, what each is best at, and why it stands there. Pure.
 
-import { gib, percent, seconds, secondsLike, signedPercent, words } from './format.js';
+import { gib, percent, probability, seconds, secondsLike, signedPercent, words } from './format.js';
 import { axesAcross } from './plan_text.js';
 
 const perToken = ({ estimate }) => estimate.step_time_s / (estimate.tokens_per_step || 1);
@@ -8,6 +8,7 @@ const slowEnd = ({ estimate }) => (estimate.step_time_high_s ?? estimate.step_ti
 
 const doubt = ({ estimate }) => (estimate.step_time_high_s ?? estimate.step_time_s) / estimate.step_time_s - 1;
 
+const certainty = ({ estimate }) => estimate.fit_probability ?? 0;
 const memory = ({ estimate }) => estimate.hbm_bytes_per_device;
 
 // What plan numbers go by, and in which plans can be tied; text: how the value of a plan is told.
@@ -29,7 +30,7 @@ export const ORDERS = [
   { id: 'time', title: 'predicted time per token', end: 'least first', value: perToken },
   { id: 'slow', title: 'slow end of the 90 % interval', end: 'least first', value: slowEnd },
   { id: 'hbm', title: 'HBM per device', end: 'least first', value: memory },
-  { id: 'certain', title: 'certainty to fit', end: 'most first', value: ({ estimate }) => -(estimate.fit_probability ?? 0) },
+  { id: 'certain', title: 'certainty to fit', end: 'most first', value: (plan) => -certainty(plan) },
   { id: 'advised', title: 'advised order (plan number)', end: 'least first', value: ({ rank }) => rank },
 ];
 
@@ -67,7 +68,7 @@ export function marksOf(plans) {
   if (plans.length < 2) return marks;
   marks.get(least(plans, perToken)).push('fastest');
   marks.get(least(plans, complexity, ({ rank }) => rank)).push('simplest');
-  marks.get(least(plans, (plan) => -(plan.estimate.fit_probability ?? 0), memory)).push('safest');
+  marks.get(least(plans, (plan) => -certainty(plan), memory)).push('safest');
   return marks;
 }
 
@@ -94,8 +95,11 @@ function whyAdvised(advised, plans, search) {
   const { value, name, text } = ruleOf(search);
   const best = least(plans, value);
   if (!(value(best) < value(advised))) return `its ${name}, ${text(advised)}, is the least of all`;
-  const virtue = doubt(best) - doubt(advised) > 5e-4 ? 'surer' : 'simpler';
-  return `its ${name} is within ${percent(search?.tie_frac, 0)} of plan ${best.rank}’s, and it is ${virtue}`;
+  const tie = `its ${name} is within ${percent(search?.tie_frac, 0)} of plan ${best.rank}’s, and it`;
+  const sure = search?.tie_fit_probability;
+  if (certainty(best) < sure && certainty(advised) >= sure)
+    return `${tie} fits more surely (with ${probability(certainty(advised))} against ${probability(certainty(best))})`;
+  return `${tie} is ${doubt(best) - doubt(advised) > 5e-4 ? 'surer' : 'simpler'}`;
 }
 
 // How it stands to the advised plan by the rule of the numbers, and whether it is the one that one can count on.

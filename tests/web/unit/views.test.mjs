@@ -369,6 +369,12 @@ test('what plans are told to be ordered by is what they are ordered by', () => {
   plans[0].estimate.step_time_high_s = 20.5;
   assert.equal(clauseOf(plans[0], plans, time), 'its predicted time is within 2 % of plan 3’s, and it is surer');
   assert.equal(clauseOf(plans[2], plans.slice(2), time), '');
+  const tight = { ...plan(3, 10, 9, 0.9834), tie_group: 1 };
+  const safe = plan(1, 20, 8.9, 0.99995);
+  assert.equal(
+    clauseOf(safe, [safe, tight], { ...time, tie_fit_probability: 0.99 }),
+    'its predicted time is within 2 % of plan 3’s, and it fits more surely (with more than 99.9 % against 98.3 %)',
+  );
   const behind = { ...plan(4, 21, 9), tie_group: 2 };
   behind.estimate.step_time_high_s = 20.4;
   assert.match(clauseOf(behind, [plans[0], behind], time), /^\+5\.0 % a token against plan 1; but surer: at most 20\.40 s against 20\.50 s$/);

@@ -49,7 +49,7 @@ if [ "$scope" = test ]; then
     command_or clang-tidy clang-tidy
     command_or cppcheck cppcheck
     command_or shellcheck shellcheck
-    command_or chromium chromium
+    command_or chromium-headless-shell chromium-headless-shell
     command_or wrk wrk # make load
     [ -x /usr/sbin/pgbouncer ] || need pgbouncer # the daemon behind a pooler
     command_or pg_prove libtap-parser-sourcehandler-pgtap-perl # runs the pgTAP tests of the schema

@@ -2,7 +2,7 @@
 # run.sh: the tests of the web form. Static checks and unit tests, then pages in real Chromium: first against a stand-in
 # daemon (odd answers and failures), then against the program itself, started here on free loopback ports: without a
 # database, and with a private PostgreSQL cluster that is removed at the end.
-# "run.sh bench" prints the waits of the page instead. Needs the packages chromium, nodejs, npm and postgresql.
+# "run.sh bench" prints the waits of the page instead. Needs the packages chromium-headless-shell, nodejs, npm and postgresql.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 program=${PROGRAM:-build/tpu-advisor}
@@ -12,7 +12,7 @@ missing=
 command -v node > /dev/null 2>&1 || missing="$missing nodejs"
 command -v npm > /dev/null 2>&1 || missing="$missing npm"
 command -v curl > /dev/null 2>&1 || missing="$missing curl"
-[ -x "${CHROMIUM:-/usr/bin/chromium}" ] || missing="$missing chromium"
+[ -x "${CHROMIUM:-/usr/bin/chromium-headless-shell}" ] || missing="$missing chromium-headless-shell"
 if [ -n "$missing" ]; then
     echo "web-test: missing packages:$missing (make deps installs them)"
     exit 1

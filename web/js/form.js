@@ -29,6 +29,7 @@ let catalog = { models: [], chips: [], gpus: [], slices: [] };
 let ask = null;
 let answered = null; // the form's state that the answer on screen is of
 let openPlan = null; // shows a plan of that answer
+let shown = {}; // {plan, tab} of it on screen
 
 const form = () => byId('form');
 // Devices of all slices the form names, where the catalog knows the slice; several machines have no one number.
@@ -163,6 +164,7 @@ const isAnswered = (state) => answered !== null && stateToQuery(answered) === st
 
 // A plan is named only beside the question that it answers: the form may ask another by now, or another page be open.
 function keepPlan(view) {
+  Object.assign(shown, view);
   const { view: page, query } = parseRoute(location.hash);
   if (page !== 'plan' || !isAnswered(readState())) return;
   if (!isAnswered(queryToState(query))) history.replaceState(null, '', hash(answered));
@@ -217,6 +219,14 @@ async function storeAnswer(path, request, view) {
   location.hash = `#/runs/${encodeURIComponent(id)}?${new URLSearchParams(view)}`;
 }
 
+// The page opened without a question in its address, as by its name in the header: the form holds one, and perhaps its answer.
+export function returnToForm() {
+  const state = readState();
+  if (!stateToQuery(state)) return;
+  history.replaceState(null, '', hash(state));
+  if (isAnswered(state)) keepView(shown);
+}
+
 // A link: the form as it was and, where it names a plan, the answer too, once the catalog is there (ready).
 export async function openLink(query, ready) {
   const state = queryToState(query);
@@ -224,6 +234,7 @@ export async function openLink(query, ready) {
   const view = viewOf(`?${query}`);
   if (!view.plan) return;
   if (isAnswered(state)) {
+    shown = view;
     openPlan(view); // another one may have been chosen since
     return;
   }
@@ -270,6 +281,7 @@ export function connectForm() {
     label: () => SUBMIT_TEXT[readState().mode],
     show: (body, answer, state) => {
       answered = state;
+      shown = viewOf();
       openPlan = showAnswer(byId('results'), body, answer, { actions: planActions, repair, store: storeAnswer, keep: keepPlan });
     },
     failed: openWhatIsNeeded,

@@ -152,6 +152,7 @@ async function fillLists() {
 // Called whenever the view is opened; the lists are read once, again after a failure.
 export async function openKernels(query) {
   if (query) openKernelLink(query);
+  else if (kernels.length) keepAddress(); // the form holds what was entered before
   if (kernels.length) return;
   try {
     await fillLists();

@@ -6,7 +6,7 @@ import { showCompare } from './compare.js';
 import { byId, h } from './dom.js';
 import { clearErrors } from './errors.js';
 import { failure } from './failure.js';
-import { connectForm, openLink, showFormFailure, useCatalog, writeState } from './form.js';
+import { connectForm, openLink, returnToForm, showFormFailure, useCatalog, writeState } from './form.js';
 import { connectKernels, openKernels } from './kernel_form.js';
 import { queryToState } from './permalink.js';
 import { preloadPictures } from './pictures/panel.js';
@@ -64,6 +64,7 @@ function show(route) {
   if (other) showOther(route);
   else if (view === 'kernels') openKernels(route.query);
   else if (route.query) openLink(route.query, ready);
+  else returnToForm();
 }
 
 async function fillCatalog() {

@@ -51,6 +51,38 @@ test('the address names a plan only beside the question that it answers', async 
   assert.equal(await address(), '#/?model=llama3.1-70b&plan=3', 'the form asks it again');
 });
 
+test('back on the page of the form, the address says again what is on it', async () => {
+  const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }) }, { path: `${JOB}&plan=1` });
+  const address = () => page.evaluate(() => window.location.hash);
+  await page.waitForSelector('#ranked');
+  await page.check('#plan-2');
+  await openTab(page, 'Memory');
+  for (const link of ['#nav-plan', '.brand a']) {
+    await page.click('#nav-runs');
+    await page.getByRole('heading', { name: 'Stored runs' }).waitFor();
+    await page.click(link);
+    await page.waitForFunction(() => window.location.hash === '#/?model=llama3.1-70b&plan=2&tab=memory');
+  }
+  await reopen(page);
+  await page.getByRole('tabpanel', { name: 'Memory' }).waitFor();
+  assert.match(await text(page, '#detail h2'), /^Plan 2/);
+  await page.fill('#batch', '4');
+  await page.click('#nav-runs');
+  await page.getByRole('heading', { name: 'Stored runs' }).waitFor();
+  await page.click('#nav-plan');
+  await page.waitForFunction(() => window.location.hash === '#/?model=llama3.1-70b&batch=4'); // names no plan: another question
+  await reopen(page);
+  assert.equal(await page.inputValue('#batch'), '4');
+  await page.click('#reset');
+  await page.click('#nav-kernels');
+  await page.fill('#k-shape-q_len', '4096');
+  await page.click('#nav-plan');
+  await page.waitForFunction(() => window.location.hash === '#/');
+  await page.click('#nav-kernels');
+  await page.waitForFunction(() => window.location.hash === '#/kernels?shape.q_len=4096');
+  assert.equal(await address(), '#/kernels?shape.q_len=4096');
+});
+
 test('an answer that arrives on another page leaves its address alone', async () => {
   let answer;
   const asked = new Promise((resolve) => {

@@ -15,7 +15,7 @@ import { ORDERS, advisedBy, firstOrder } from './order.js';
 import { batchText, clusterText, jobSize, jobTitle, meshOfConfig, meshOfPlan, rematText } from './plan_text.js';
 import { rankedTable } from './ranked_table.js';
 import { trainingTokens } from './request.js';
-import { runNote } from './run_note.js';
+import { calibrationNote, runNote } from './run_note.js';
 import { emptyTitle, searchStats } from './search_stats.js';
 import { picturePanel } from './pictures/panel.js';
 
@@ -149,6 +149,7 @@ function plansPanel({ request, answer, plans, prefix, baseline, title, onChoose,
     nearMisses(answer.near_misses, none),
     searchStats(answer.search, Boolean(baseline)),
     h('p', { class: 'soft' }, jobSize(answer)),
+    calibrationNote(request, answer),
     runNote(request, answer),
   );
 }
@@ -290,6 +291,7 @@ function showEstimate(place, request, answer, tools) {
         fitVerdict(answer),
         h('p', { class: 'actions' }, downloadButton(answer, fileName(request, 'estimate'))),
       ),
+      calibrationNote(request, answer),
       runNote(request, answer),
     ),
     detail,

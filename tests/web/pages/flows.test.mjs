@@ -83,6 +83,28 @@ test('back on the page of the form, the address says again what is on it', async
   assert.equal(await address(), '#/kernels?shape.q_len=4096');
 });
 
+test('an answer under a calibration of a project says so', async () => {
+  const under = (answer, name) => ({ ...answer, engine: { version: 'fixture', catalog_hash: '0', calibration: name } });
+  const names = { alpha: 'calibration/0193a000-0000-7000-8000-000000000001' };
+  const answers = {
+    'POST /v1/advise': (body) => under(advice(), names[body.project] ?? 'none'),
+    'POST /v1/estimate': (body) => under(estimate(), names[body.project] ?? 'none'),
+  };
+  const page = await open(answers, { path: `${JOB}&project=alpha&plan=1` });
+  const link = page.getByRole('link', { name: 'calibration of project alpha' });
+  await link.waitFor();
+  assert.equal(await link.getAttribute('href'), '#/accuracy?project=alpha');
+  await page.fill('#project', '');
+  await page.click('#submit');
+  await link.waitFor({ state: 'detached' });
+  await page.fill('#project', 'alpha');
+  await page.getByText('Estimate mine').click();
+  await page.fill('#config', 'remat_policy=full');
+  await page.click('#submit');
+  await link.waitFor();
+  assert.deepEqual(await axe(page), []);
+});
+
 test('an answer that arrives on another page leaves its address alone', async () => {
   let answer;
   const asked = new Promise((resolve) => {

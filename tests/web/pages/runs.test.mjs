@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { axe } from '../browser.mjs';
+import { axe, openTab, reopen } from '../browser.mjs';
 import { RUNS, estimate } from '../fixture.mjs';
 import { tuning } from '../kernel_fixture.mjs';
 import { pages } from '../pages_setup.mjs';
@@ -154,6 +154,21 @@ test('a stored estimate opens in full and goes back into the form', async () => 
   assert.equal(await page.inputValue('#topology'), '2x2x1');
   assert.equal(await page.inputValue('#config'), 'remat_policy=full');
   assert.equal(await page.locator('#submit').innerText(), 'Estimate my configuration');
+});
+
+test('pictures of a stored plan say where they are of other numbers than the answer', async () => {
+  const id = RUNS[1].run_id;
+  const request = { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4' }, config: { remat_policy: 'full' } };
+  let stored = estimate(1.05);
+  const page = await open({ [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request, response: stored }) }, { path: `/#/runs/${id}?tab=memory` });
+  const note = page.getByText('Drawn as the plan is estimated today: 6.800 s and 71.5 GiB, where the answer says 7.140 s and 69.5 GiB.');
+  await note.waitFor();
+  await openTab(page, 'Time');
+  await page.locator('.picture-layer_time').getByText(/^Drawn as the plan is estimated today/).waitFor();
+  stored = estimate();
+  await reopen(page);
+  await page.locator('.picture-place-layer_time[aria-busy="false"]').waitFor();
+  assert.equal(await page.getByText(/^Drawn as the plan/).count(), 0);
 });
 
 test('a stored question that the form cannot ask says so, and offers no repair there', async () => {

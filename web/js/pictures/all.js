@@ -5,6 +5,7 @@ import '../common.js';
 export { drawFresh } from './frame.js';
 export { show as layer_time } from './layer_time.js';
 export { show as memory } from './memory.js';
+export { otherToday } from './plan_data.js';
 export { show as roofline } from './roofline.js';
 export { show as scaling } from './scaling.js';
 export { show as tiles } from './tiles.js';

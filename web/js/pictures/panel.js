@@ -21,7 +21,8 @@ export function picturePanel(kind, title, input, heading = 'h3') {
     try {
       const pictures = await load();
       const shown = [await pictures[kind](input)].flat().filter(Boolean);
-      place.replaceChildren(...(shown.length ? shown : [h('p', { class: 'soft' }, 'Not known: this answer holds no numbers to draw.')]));
+      const note = shown.length ? await pictures.otherToday(input) : null;
+      place.replaceChildren(...[note].filter(Boolean), ...(shown.length ? shown : [h('p', { class: 'soft' }, 'Not known: this answer holds no numbers to draw.')]));
       pictures.drawFresh();
     } catch (error) {
       place.replaceChildren(failure(error), h('p', null, h('button', { type: 'button', class: 'small', onclick: fill }, 'Try again')));

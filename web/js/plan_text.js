@@ -85,8 +85,11 @@ export function clusterText({ chip, topology, accelerator, slices }) {
   return `${slices > 1 ? `${slices} × ` : ''}${where}`;
 }
 
+// The name of a model as it was asked for: by name, as dimensions or as a config.json.
+export const modelText = (model) => (typeof model === 'string' ? model : (model?.name ?? model?.hf_config?.model_type ?? 'Given model'));
+
 export function jobTitle(request) {
-  const model = typeof request.model === 'string' ? request.model : (request.model?.name ?? request.model?.hf_config?.model_type ?? 'Given model');
+  const model = modelText(request.model);
   const { clusters } = request;
   return clusters?.length > 1
     ? `${model} on several machines`

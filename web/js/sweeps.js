@@ -9,6 +9,7 @@ import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { count, dateTime, gib, plural, seconds, words } from './format.js';
 import { verdict, verdictOfRun } from './memory_bar.js';
+import { sharedOf, sharedPanel } from './sweep_job.js';
 import { typedNumber } from './typed_number.js';
 
 const EVERY_MS = 1000;
@@ -150,6 +151,9 @@ async function wholeSweep(path) {
   return sweep;
 }
 
+// What the first item asks; null where it cannot be had.
+const firstRequest = (path) => get(`${path}/items/0`).then(({ request }) => request ?? null, () => null);
+
 // The axes are in the address, so that a link shows the same picture; without them, those that the items differ in.
 export async function showSweep(place, id, query) {
   const path = `/v1/sweeps/${encodeURIComponent(id)}`;
@@ -158,6 +162,7 @@ export async function showSweep(place, id, query) {
   const state = h('p', { role: 'status' });
   const shown = h('div', { class: 'results' });
   const cancel = h('button', { type: 'button', hidden: true }, 'Cancel the sweep');
+  const asking = firstRequest(path);
   const draw = async () => {
     const sweep = await wholeSweep(path);
     const isNamed = named.every(Boolean) && sweep.items_count === named[0].values.length * named[1].values.length;
@@ -177,14 +182,16 @@ export async function showSweep(place, id, query) {
     if (isAway(error)) again(); // daemons work on, and one of them comes back
   }
   cancel.addEventListener('click', () => remove(path).then(draw).catch(fail));
-  const sweep = await draw();
+  const [sweep, request] = [await draw(), await asking];
+  const shared = sharedOf(request ?? {}, axesOf(sweep.items).map(({ pointer }) => pointer));
   place.replaceChildren(
     h(
       'section',
       { class: 'panel' },
-      h('div', { class: 'panel-head' }, h('h1', null, sweep.label || `Sweep ${sweep.sweep_id.slice(0, 13)}`), h('p', { class: 'soft' }, `${words(sweep.kind)}, started ${dateTime(sweep.created_at)}`), h('p', { class: 'actions' }, cancel)),
+      h('div', { class: 'panel-head' }, h('h1', null, sweep.label || `Sweep ${sweep.sweep_id.slice(0, 13)}`), shared.title ? h('p', null, shared.title) : null, h('p', { class: 'soft' }, `${words(sweep.kind)}${shared.project ? ` for project ${shared.project}` : ''}, started ${dateTime(sweep.created_at)}`), h('p', { class: 'actions' }, cancel)),
       state,
       shown,
+      sharedPanel(shared),
     ),
   );
 }

@@ -50,3 +50,13 @@ test('a sweep is followed on when the daemon was away', async () => {
   await page.getByText('2 of 2 items, done').waitFor();
   assert.equal(await page.getByRole('alert').count(), 0);
 });
+
+test('a sweep says of which job it is, and what its items share', async () => {
+  const request = { model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4', slices: 1 }, project: 'alpha', config: { remat_policy: 'full', per_device_batch_size: 1 }, xla_flags: ['--xla_f=1'] };
+  const page = await open({ [`GET /v1/sweeps/${ID}`]: () => sweep('done', [item(0), item(1)]), [`GET /v1/sweeps/${ID}/items/0`]: () => ({ request }) }, { path: `/#/sweeps/${ID}` });
+  await page.getByText('llama3.1-8b on v6e 4x4').waitFor();
+  await page.getByText('estimate for project alpha, started 2026-11-21 05:00 UTC').waitFor();
+  await page.getByText('Settings that all items share').click();
+  assert.deepEqual(await page.locator('pre').allInnerTexts(), ['remat_policy=full', '--xla_f=1']);
+  assert.deepEqual(await axe(page), []);
+});

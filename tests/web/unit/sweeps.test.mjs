@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { sweepAddress } from '../../../web/js/sweep_address.js';
+import { sharedOf } from '../../../web/js/sweep_job.js';
 import { axesOf, gridOf } from '../../../web/js/sweeps.js';
 
 const [A, B] = ['/config/a', '/config/b'];
@@ -26,4 +27,14 @@ test('a sweep that is no grid of two axes has no heatmap', () => {
   assert.equal(gridOf(items([{ [A]: 1, [B]: 1 }, { [A]: 2, [B]: 2 }])), null);
   assert.equal(gridOf(items([{ [A]: 1, [B]: 'x' }, { [B]: 'y' }, { [A]: 2, [B]: 'y' }, { [A]: 2 }])), null, 'not in the order of a grid');
   assert.equal(gridOf([]), null);
+});
+
+test('what the items of a sweep share is told without what is swept', () => {
+  const request = { model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4', slices: 2 }, project: 'alpha', config: { a: 1, b: 'x' }, xla_flags: ['--xla_f=1'] };
+  assert.deepEqual(sharedOf(request, [A]), { title: 'llama3.1-8b on 2 × v6e 4x4', project: 'alpha', settings: 'b=x', flags: '--xla_f=1' });
+  const swept = sharedOf(request, ['/cluster/topology', '/xla_flags', '/project']);
+  assert.deepEqual(swept, { title: 'llama3.1-8b', project: '', settings: 'a=1\nb=x', flags: '' });
+  assert.equal(sharedOf(request, ['/model']).title, '2 × v6e 4x4');
+  assert.equal(sharedOf(request, ['/config']).settings, '');
+  assert.deepEqual(sharedOf({}, []), { title: '', project: '', settings: '', flags: '' });
 });

@@ -202,11 +202,13 @@ const POINTERS = [
   [/^\/grid\/base\/cluster\/slices/, 'sweep-slices'],
   [/^\/grid\/base\/project/, 'sweep-project'],
   [/^\/grid\/base\/cluster/, 'sweep-chip'],
+  [/^\/grid\/base\/xla_flags/, 'sweep-xla_flags'],
   [/^\/grid\/base/, 'sweep-config'],
   [/^\/requests?(\/\d+)?\/model/, 'sweep-model'],
   [/^\/requests?(\/\d+)?\/cluster\/topology/, 'sweep-topology'],
   [/^\/requests?(\/\d+)?\/cluster\/slices/, 'sweep-slices'],
   [/^\/requests?(\/\d+)?\/cluster/, 'sweep-chip'],
+  [/^\/requests?(\/\d+)?\/xla_flags/, 'sweep-xla_flags'],
   [/^\/y/, 'sweep-y'],
   [/^\/x/, 'sweep-x'],
   [/^\/label/, 'sweep-label'],
@@ -227,19 +229,29 @@ function sweepForm(asked) {
       h('input', { type: 'text', id: `sweep-${name}`, autocomplete: 'off', spellcheck: 'false', value: value(name), 'aria-describedby': hint ? `sweep-${name}-hint` : null }),
       hint ? h('p', { class: 'hint', id: `sweep-${name}-hint` }, hint) : null,
     );
-  const config = h('textarea', { id: 'sweep-config', rows: 5, spellcheck: 'false' });
-  config.value = value('config');
+  const box = (name, label, rows) => {
+    const text = h('textarea', { id: `sweep-${name}`, rows, spellcheck: 'false', autocapitalize: 'none' });
+    text.value = value(name);
+    return h('div', { class: 'field' }, h('label', { for: text.id }, label), text);
+  };
   const done = h('p', { class: 'soft', role: 'status', tabindex: '-1' });
   const form = h(
     'form',
     { class: 'measure', novalidate: true, 'aria-label': 'Start a sweep' },
     errorSummary('sweep-problem'),
     h('div', { class: 'filters' }, field('model', 'Model'), field('chip', 'Chip'), field('topology', 'Slice topology'), field('slices', 'Slices'), field('project', 'Project'), field('label', 'Label')),
-    h('div', { class: 'field' }, h('label', { for: 'sweep-config' }, 'MaxText configuration that all share'), config),
+    box('config', 'MaxText configuration that all share', 5),
+    box('xla_flags', 'XLA flags that all share', 3),
     h('div', { class: 'columns' }, field('y', 'Down: a key and its values', 'key=value, value, …'), field('x', 'Across: a key and its values', 'key=value, value, …')),
     h('p', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' })),
   );
   const read = (name) => byId(`sweep-${name}`).value.trim();
+  // What is typed stays in the address, for a reload and the way back.
+  form.addEventListener('input', () => {
+    const typed = [...form.querySelectorAll('input, textarea')].map(({ id, value: text }) => [id.replace('sweep-', ''), text]);
+    const query = String(new URLSearchParams(typed.filter(([name, text]) => text !== (EXAMPLE[name] ?? ''))));
+    history.replaceState(null, '', `#/sweeps${query && `?${query}`}`);
+  });
   const ask = connectAsk({
     form,
     results: done,
@@ -252,11 +264,13 @@ function sweepForm(asked) {
         if (axis) axes[`/config/${axis.key}`] = axis.values;
         else errors.push({ pointer: `/${name}`, detail: 'Write a key and its values: per_device_batch_size=1, 2, 4.' });
       }
+      const [down, across] = ['y', 'x'].map((name) => parseAxis(read(name))?.key);
+      if (down && down === across) errors.push({ pointer: '/x', detail: `${across} is the key down, too.`, hint: 'Give another key across.' });
       const slices = typedNumber(read('slices'));
       if (!Number.isFinite(slices)) errors.push({ pointer: '/grid/base/cluster/slices', detail: 'Give the number of slices.' });
       const request = { model: read('model'), cluster: { chip: read('chip'), topology: read('topology'), slices }, config: settings.value ?? {} };
       if (read('project')) request.project = read('project');
-      const flags = [...settings.flags, ...parseFlags(asked.get('xla_flags') ?? '')];
+      const flags = [...settings.flags, ...parseFlags(read('xla_flags'))];
       if (flags.length) request.xla_flags = flags;
       const body = { kind: 'estimate', grid: { base: request, axes } };
       if (read('label')) body.label = read('label');

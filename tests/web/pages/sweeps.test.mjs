@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { axe } from '../browser.mjs';
+import { axe, reopen } from '../browser.mjs';
 import { pages } from '../pages_setup.mjs';
 
 const ID = '0193a000-0000-7000-8000-00000000000b';
@@ -59,4 +59,25 @@ test('a sweep says of which job it is, and what its items share', async () => {
   await page.getByText('Settings that all items share').click();
   assert.deepEqual(await page.locator('pre').allInnerTexts(), ['remat_policy=full', '--xla_f=1']);
   assert.deepEqual(await axe(page), []);
+});
+
+test('XLA flags that a sweep sends stand in its form, which a reload keeps', async () => {
+  const sent = [];
+  const answers = { 'GET /v1/sweeps': () => ({ sweeps: [] }), 'POST /v1/sweeps': (body) => sent.push(body) && { status: 422, title: 'No' } };
+  const page = await open(answers, { path: '/#/sweeps?model=llama3.1-8b&xla_flags=--xla_a%3D1%0A--xla_b%3D2' });
+  const flags = page.getByLabel('XLA flags that all share');
+  assert.equal(await flags.inputValue(), '--xla_a=1\n--xla_b=2');
+  await flags.fill('--xla_b=2');
+  await page.locator('#sweep-topology').fill('2x4');
+  await reopen(page);
+  assert.equal(await page.locator('#sweep-topology').inputValue(), '2x4');
+  await page.getByRole('button', { name: 'Start the sweep' }).click();
+  await page.getByRole('heading', { name: 'No', exact: true }).waitFor();
+  assert.deepEqual(sent[0].grid.base.xla_flags, ['--xla_b=2']);
+});
+
+test('a sweep over one key twice is refused beside it', async () => {
+  const page = await open({ 'GET /v1/sweeps': () => ({ sweeps: [] }) }, { path: '/#/sweeps?y=remat_policy%3Dfull&x=remat_policy%3Dminimal' });
+  await page.getByRole('button', { name: 'Start the sweep' }).click();
+  await page.locator('#sweep-x-error').getByText('remat_policy is the key down, too. Give another key across.').waitFor();
 });

@@ -128,6 +128,7 @@ test('the timeline shows a window of steps that moves, with the same numbers as 
   await first.waitFor();
   assert.equal(await picture.locator('.lane-mxu').count(), 12);
   assert.equal(await picture.locator('.lane-dma_out').count(), 6);
+  assert.equal(await picture.locator('.axis').first().evaluate((text) => getComputedStyle(text).stroke), 'none', 'text without an outline');
   assert.match(line(await picture.innerText()), /DMA in 20 % MXU 60 % Vector 0 % DMA out 10 %/);
   await page.getByRole('button', { name: 'Later' }).click();
   await page.getByRole('img', { name: /^Steps 13 to 24 of 50/ }).waitFor();

@@ -221,6 +221,12 @@ test('two runs side by side show which terms moved and that they add up', async 
     'unchanged 3.000 s 3.000 s 0.000 s',
     'Sum 7.200 s 6.800 s -0.400 s',
   ]);
+  const linesOf = (word) => {
+    const range = document.createRange();
+    range.selectNodeContents(word);
+    return new Set([...range.getClientRects()].map((rect) => rect.top)).size;
+  };
+  assert.equal(await time.getByRole('columnheader', { name: 'Difference' }).evaluate(linesOf), 1, 'no word is broken');
   assert.match(
     await page.getByRole('table', { name: 'Runs side by side' }).innerText(),
     /after\s+6\.800 s\s*-5\.6 %/,

@@ -155,7 +155,7 @@ test('the estimate follows a slider, and goes back', () =>
     const place = await openPicture(page, 'What if');
     const step = () => place.locator('.whatif-result dd').first().innerText();
     const start = await step();
-    for (const name of ['HBM bandwidth per chip', 'HBM size per device', 'ICI links each, one way', 'MXU peak per chip']) await place.getByLabel(name).waitFor();
+    for (const name of ['HBM bandwidth per chip', 'HBM limit per device', 'ICI links each, one way', 'MXU peak per chip']) await place.getByLabel(name).waitFor();
     const slider = place.getByLabel('MXU peak');
     await slider.focus();
     await page.keyboard.press('Home');
@@ -164,6 +164,11 @@ test('the estimate follows a slider, and goes back', () =>
     await place.getByRole('button', { name: 'Back to the start' }).click();
     await page.waitForFunction(() => document.querySelectorAll('.whatif-result .change.worse').length === 0);
     assert.equal(await step(), start);
+    const batch = place.getByLabel('Batch per device');
+    await batch.focus();
+    await page.keyboard.press('ArrowRight');
+    await place.getByText(/against the start, for \d{3} % of its tokens/).waitFor();
+    assert.equal(await place.locator('.whatif-result dd').first().locator('.better, .worse').count(), 0, 'a step of more tokens is not worse');
   }));
 
 // Times of a busy machine say nothing: the page's own share is gated by what the browser needs to show the same once more.

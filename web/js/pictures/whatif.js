@@ -11,7 +11,7 @@ const WAIT_MS = 40;
 // Rates and sizes of a chip that a slider scales: what they are of, and catalog fields, all by the same factor.
 const RATES = [
   ['HBM bandwidth', 'per chip', ['hbm_bytes_per_s_per_chip'], bandwidth],
-  ['HBM size', 'per device', ['hbm_usable_bytes_per_device'], gib],
+  ['HBM limit', 'per device', ['hbm_usable_bytes_per_device'], gib],
   ['ICI links', 'each, one way', ['ici_link_bytes_per_s', 'ici_link_achieved_bytes_per_s'], bandwidth],
   ['MXU peak', 'per chip', ['peak_bf16_flops_per_s_per_chip', 'peak_fp8_flops_per_s_per_chip', 'peak_int8_ops_per_s_per_chip'], (value) => `${count(Math.round(value / 1e12))} TFLOP/s`],
   ['PCIe', 'per chip', ['pcie_bytes_per_s_per_chip'], bandwidth],
@@ -56,12 +56,19 @@ function change(now, start, good) {
   return h('span', { class: `change ${better ? 'better' : 'worse'}` }, `${signedPercent(now / start - 1)} against the start`);
 }
 
+// A shorter step of fewer tokens is neither better nor worse: it does other work.
+function changeOfStep(now, start) {
+  const share = now.tokens_per_step / start.tokens_per_step;
+  if (!Number.isFinite(share) || Math.abs(share - 1) < 1e-9) return change(now.step_time_s, start.step_time_s, 'less');
+  return h('span', { class: 'change' }, `${signedPercent(now.step_time_s / start.step_time_s - 1)} against the start, for ${percent(share, 0)} of its tokens`);
+}
+
 function resultOf(now, start) {
   const fact = (name, value, second) => h('div', null, h('dt', null, name), h('dd', null, value, h('span', { class: 'second' }, second)));
   const bound = now.bound === start.bound ? `bound by ${words(now.bound)}` : `bound by ${words(now.bound)}, before by ${words(start.bound)}`;
   return [
     h('dl', { class: 'facts' }, [
-      fact('Step time', seconds(now.step_time_s), change(now.step_time_s, start.step_time_s, 'less')),
+      fact('Step time', seconds(now.step_time_s), changeOfStep(now, start)),
       fact('Tokens/s per chip', count(Math.round(now.tokens_per_s_per_chip)), change(now.tokens_per_s_per_chip, start.tokens_per_s_per_chip, 'more')),
       fact('MFU', percent(now.mfu_frac), change(now.mfu_frac, start.mfu_frac, 'more')),
       fact('HBM per device', [gib(now.hbm_bytes_per_device), ' ', verdict(now.fit_verdict)], `of ${gib(now.hbm_limit_bytes_per_device)}`),

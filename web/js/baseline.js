@@ -43,7 +43,8 @@ export function baselineForm(run) {
     },
   });
   ask.relabel();
-  return h('details', null, h('summary', null, 'Make this run a baseline for CI'), form, done);
+  const which = run.kind === 'advise' ? h('p', { class: 'soft' }, 'A check compares with plan 1 of this advice. For another one, estimate its settings and store that.') : null;
+  return h('details', null, h('summary', null, 'Make this run a baseline for CI'), which, form, done);
 }
 
 function locate(pointer) {

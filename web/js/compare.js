@@ -74,7 +74,8 @@ export function likened(first, run) {
   return { ...run, step_time_s: of('step_time_s'), step_time_low_s: of('step_time_low_s'), step_time_high_s: of('step_time_high_s') };
 }
 
-function sidesTable(runs, nameOf) {
+// stored: the runs as they were stored. Of an advice its first plan is compared.
+function sidesTable(runs, stored, nameOf) {
   const first = runs[0];
   const small = (text) => h('span', { class: 'second' }, text);
   const change = (run, member) => (run === first ? '' : changeText(first[member], run[member]));
@@ -83,6 +84,11 @@ function sidesTable(runs, nameOf) {
     if (run === first || scale === 1) return change(run, 'step_time_s');
     const text = changeText(first.step_time_s, run.step_time_s * scale);
     return text && `${text} per token`;
+  };
+  const kinds = new Map(stored.map((run) => [run.run_id, run.kind]));
+  const jobOf = ({ run_id: id, model, cluster }) => {
+    const job = [model?.name, cluster ? clusterText(cluster) : null].filter(Boolean).join(' on ');
+    return [job, kinds.get(id) === 'advise' ? 'plan 1 of the advice' : ''].filter(Boolean).join(', ');
   };
   const drawn = runs.map((run) => likened(first, run));
   const scale = intervalScale(drawn);
@@ -99,7 +105,7 @@ function sidesTable(runs, nameOf) {
     runs.map((run, index) => [
       [
         h('a', { href: `#/runs/${encodeURIComponent(run.run_id)}` }, nameOf(run.run_id)),
-        small([run.model?.name, run.cluster ? clusterText(run.cluster) : null].filter(Boolean).join(' on ')),
+        small(jobOf(run)),
       ],
       [seconds(run.step_time_s), small(timeChange(run))],
       [
@@ -188,7 +194,7 @@ export async function showCompare(place, ids) {
         'section',
         { class: 'panel' },
         h('h1', null, 'Comparison'),
-        sidesTable(answer.runs, nameOf),
+        sidesTable(answer.runs, stored, nameOf),
         others.map((run) => overlapNote(first, run, nameOf)).map((said) => said && h('p', { class: 'soft' }, said)),
         answer.differences.map((difference) => unlikeNote(difference, nameOf)).map((said) => said && h('p', null, said)),
       ),

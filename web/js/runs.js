@@ -83,7 +83,7 @@ function runRow(run, baselines, { ticked, onTick, onDeleted, onRestored }) {
     [words(run.kind), run.project ? h('span', { class: 'second' }, run.project) : null],
     [run.model ?? '–', run.git_ref ? h('span', { class: 'second' }, `at ${run.git_ref}`) : null],
     [run.chip, run.topology].filter(Boolean).join(' ') || '–',
-    seconds(run.step_time_s),
+    [seconds(run.step_time_s), run.kind === 'advise' && Number.isFinite(run.step_time_s) ? h('span', { class: 'second' }, 'plan 1') : null],
     [gib(run.hbm_bytes_per_device), ' ', fit ? verdict(fit) : ''],
     [h('span', { class: 'nowrap' }, dateTime(run.created_at)), isGone ? h('span', { class: 'second' }, `deleted ${dateTime(run.deleted_at)}`) : null],
     isGone ? restoreButton(run, onRestored) : deleteButton(run, onDeleted),

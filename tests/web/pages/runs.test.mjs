@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { axe, openTab, reopen } from '../browser.mjs';
-import { RUNS, estimate } from '../fixture.mjs';
+import { RUNS, advice, estimate } from '../fixture.mjs';
 import { tuning } from '../kernel_fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
@@ -19,7 +19,7 @@ for (const [scheme, width] of [
     await first.waitFor();
     assert.match(
       await first.innerText(),
-      /after\s+advise\s+demo\s+llama3\.1-70b\s+tpu7x 4x4x4\s+6\.800 s\s+71\.5 GiB\s+fits or tight\s+2026-11-21 05:00 UTC/,
+      /after\s+advise\s+demo\s+llama3\.1-70b\s+tpu7x 4x4x4\s+6\.800 s\s+plan 1\s+71\.5 GiB\s+fits or tight\s+2026-11-21 05:00 UTC/,
     );
     assert.equal(await page.getAttribute('#nav-runs', 'aria-current'), 'page');
     assert.deepEqual(await axe(page), []);
@@ -229,7 +229,7 @@ test('two runs side by side show which terms moved and that they add up', async 
   assert.equal(await time.getByRole('columnheader', { name: 'Difference' }).evaluate(linesOf), 1, 'no word is broken');
   assert.match(
     await page.getByRole('table', { name: 'Runs side by side' }).innerText(),
-    /after\s+6\.800 s\s*-5\.6 %/,
+    /before\s+7\.200 s[\s\S]+after\s+plan 1 of the advice\s+6\.800 s\s*-5\.6 %/,
   );
   assert.deepEqual(await axe(page), []);
 });
@@ -401,6 +401,13 @@ test('a run becomes the baseline of a project', async () => {
   await page.getByText('This run is now the baseline main branch of demo.').first().waitFor();
   assert.deepEqual(sent, { run_id: BEFORE.run_id });
   assert.deepEqual(await axe(page), []);
+});
+
+test('as the baseline of an advice counts its first plan, which is said', async () => {
+  const run = { ...AFTER, request: { model: 'llama3.1-70b', cluster: {}, workload: {} }, response: advice() };
+  const page = await open({ [`GET /v1/runs/${AFTER.run_id}`]: () => run }, { path: `/#/runs/${AFTER.run_id}` });
+  await page.getByText('Make this run a baseline for CI').click();
+  await page.getByText('A check compares with plan 1 of this advice.').waitFor();
 });
 
 test('what has no step time cannot be ticked for a comparison', async () => {

@@ -211,7 +211,7 @@ test('a log beside a stored plan: predicted against measured, on the plan and on
   await page.getByRole('button', { name: 'Add', exact: true }).click();
   const list = page.getByRole('table', { name: 'Measurements of this plan' });
   await list.waitFor();
-  assert.match(await list.innerText(), /median of 9 steps[\s\S]*-2\.0 %\s+inside/);
+  assert.match(await list.innerText(), /median of 9 steps[\s\S]*-2\.0 %\s+too short\s+inside/);
   await page.getByRole('img', { name: /1 of them inside the predicted 90 % interval/ }).waitFor();
   assert.deepEqual(await axe(page), []);
 

@@ -28,7 +28,7 @@ function totals(answer) {
     { class: 'facts' },
     fact('Measurements', String(answer.judged_count)),
     fact('Median error', percent(answer.median_abs_error_frac), `90 % below ${percent(answer.p90_abs_error_frac)}`),
-    fact('Bias', signedPercent(answer.bias_frac), 'median of the signed errors'),
+    fact('Bias', signedPercent(answer.bias_frac), 'median of the signed errors; below zero is predicted too short'),
     fact('Inside the interval', percent(answer.interval_coverage_frac, 0), 'promised: 90 %'),
   );
 }
@@ -149,7 +149,7 @@ export async function showAccuracy(place, query) {
         h('h1', null, 'Accuracy'),
         filterForm(asked, FILTERS, 'accuracy', 'Filter the measurements'),
         has ? totals(answer) : h('p', null, 'Nothing is measured here yet. Open a stored run, choose a plan and its tab Measured, and paste the log of the training.'),
-        has ? measuredChart([...answer.rows].reverse()) : null,
+        has ? measuredChart([...answer.rows].reverse(), { isShare: true }) : null,
         has ? groupsTable(answer.groups) : null,
         has ? measurementsTable(answer.rows, { caption: 'Measurements, newest first', first: 'Run', lead: runLink }) : null,
         answer.left_out_count ? h('p', { class: 'soft' }, `${plural(answer.left_out_count, 'measurement', 'measurements')} left out: ${answer.left_out[0].detail}.`) : null,

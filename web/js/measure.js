@@ -5,7 +5,7 @@ import { connectAsk } from './ask.js';
 import { announce, h, table } from './dom.js';
 import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
-import { dateTime, gib, plural, seconds, secondsRange, signedPercent } from './format.js';
+import { dateTime, gib, percent, plural, seconds, secondsRange, signedPercent } from './format.js';
 import { measuredChart } from './measured_chart.js';
 import { storeFirst } from './store_first.js';
 
@@ -15,6 +15,9 @@ function insideText(row) {
   const word = row.inside_interval ? 'inside' : 'outside';
   return h('span', { class: `verdict verdict-${row.inside_interval ? 'fits' : 'does_not_fit'}` }, word);
 }
+
+// "too short" of a prediction below what was measured.
+const sideOf = (error) => (error < 0 ? 'too short' : error > 0 ? 'too long' : '');
 
 // rows: measurements, newest first; lead(row) heads a row; last(row), if given, ends it.
 export function measurementsTable(rows, { caption, first, lead, last }) {
@@ -39,7 +42,7 @@ export function measurementsTable(rows, { caption, first, lead, last }) {
         seconds(row.step_time_s),
         h('span', { class: 'second' }, secondsRange(row.step_time_low_s, row.step_time_high_s, row.step_time_s)),
       ],
-      signedPercent(row.error_frac),
+      [signedPercent(row.error_frac), h('span', { class: 'second' }, sideOf(row.error_frac))],
       insideText(row),
       row.measured_hbm_bytes_per_device ? gib(row.measured_hbm_bytes_per_device) : '–',
       ...(last ? [last(row)] : []),
@@ -116,7 +119,7 @@ function measureForm(run, prefix, onStored) {
     },
     label: () => 'Add',
     show: async (body, answer) => {
-      done.textContent = `Stored: ${seconds(answer.measured_step_time_s)} measured, the prediction is ${signedPercent(answer.error_frac)} off.`;
+      done.textContent = `Stored: ${seconds(answer.measured_step_time_s)} measured, the prediction is ${percent(Math.abs(answer.error_frac))} ${sideOf(answer.error_frac)}.`;
       log.value = '';
       await onStored();
     },

@@ -82,3 +82,36 @@ test('nothing is said of memory where no plan has any', async () => {
   await page.getByRole('row', { name: /^project-1/ }).waitFor();
   assert.equal(await page.getByRole('heading', { name: /^Memory/ }).count(), 0);
 });
+
+// A measurement of a run, `error` of the prediction: -0.1 where it was a tenth too short.
+const measured = (number, predicted, error) => ({
+  measurement_id: `0193a000-0000-7000-8000-00000000010${number}`,
+  run_id: `0193a000-0000-7000-8000-00000000000${number}`,
+  rank: 1,
+  label: `run-${number}`,
+  model: 'llama3.1-8b',
+  chip: 'v6e',
+  topology: '4x4',
+  source: 'test',
+  at: `2026-11-0${number}T05:00:00Z`,
+  measured_step_time_s: predicted / (1 + error),
+  step_time_s: predicted,
+  step_time_low_s: predicted * 0.9,
+  step_time_high_s: predicted * 1.1,
+  error_frac: error,
+  inside_interval: true,
+});
+
+test('measured steps of other lengths are drawn as shares of their predictions, and errors say to which side', async () => {
+  const rows = [measured(2, 60, -0.05), measured(1, 0.5, 0.02)];
+  const page = await open(withList([], { 'GET /v1/accuracy': () => ({ ...NONE, rows, judged_count: 2, bias_frac: -0.015 }) }));
+  const chart = page.getByRole('img', { name: /^Measured step times of 2 measurements/ });
+  await chart.getByText('Step time as a share of the predicted, 90 % to 110 %; whisker: predicted 90 %, dot: measured.').waitFor();
+  const heights = await chart.locator('.whisker').evaluateAll((all) => all.map((line) => line.getAttribute('y1') - line.getAttribute('y2')));
+  assert.ok(heights[0] > 50 && Math.abs(heights[0] - heights[1]) < 1e-6, String(heights));
+  assert.match(await chart.locator('title').first().textContent(), /^run-1, 2026-11-01 05:00 UTC: measured 490\.2 ms, predicted 500\.0 ms$/);
+  const list = page.getByRole('table', { name: 'Measurements, newest first' });
+  assert.match(await list.innerText(), /-5\.0 %\s+too short[\s\S]+\+2\.0 %\s+too long/);
+  await page.getByText('median of the signed errors; below zero is predicted too short').waitFor();
+  assert.deepEqual(await axe(page), []);
+});

@@ -139,6 +139,9 @@ export async function showAccuracy(place, query) {
     return;
   }
   const has = answer.rows.length > 0;
+  const none = FILTERS.some(([name]) => request.has(name))
+    ? 'Nothing is measured of such plans. Each entry is matched as a whole.'
+    : 'Nothing is measured here yet. Open a stored run, choose a plan and its tab Measured, and paste the log of the training.';
   place.replaceChildren(
     h(
       'div',
@@ -148,7 +151,7 @@ export async function showAccuracy(place, query) {
         { class: 'panel' },
         h('h1', null, 'Accuracy'),
         filterForm(asked, FILTERS, 'accuracy', 'Filter the measurements'),
-        has ? totals(answer) : h('p', null, 'Nothing is measured here yet. Open a stored run, choose a plan and its tab Measured, and paste the log of the training.'),
+        has ? totals(answer) : h('p', null, none),
         has ? measuredChart([...answer.rows].reverse(), { isShare: true }) : null,
         has ? groupsTable(answer.groups) : null,
         has ? measurementsTable(answer.rows, { caption: 'Measurements, newest first', first: 'Run', lead: runLink }) : null,

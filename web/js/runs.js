@@ -133,10 +133,13 @@ function comparing(ticked) {
   return { button, onTick };
 }
 
-const NONE = {
-  stored: 'No such run is stored. Tick “Store the answer as a run” in the form, or send "store": true.',
-  deleted: 'No such run is deleted.',
-};
+// Why a list is empty: what is asked for, or that there is nothing at all.
+function noneText(wish) {
+  const isFiltered = [...wish.keys()].some((name) => name !== 'sort' && name !== 'deleted');
+  const what = wish.get('deleted') ? 'deleted' : 'stored';
+  if (isFiltered) return `No such run is ${what}. Words are matched by their beginning, all other entries as a whole.`;
+  return what === 'deleted' ? 'No run is deleted.' : 'No run is stored yet. Tick “Store the answer as a run” in the form, or send "store": true.';
+}
 
 // The pages of a list, one below the other: {place, fill(wish, cursor?)}. fill() asks afresh and drops what an earlier one still waits
 // for; baselines: a promise of baselinesOf().
@@ -159,7 +162,7 @@ function runsList(baselines, acts) {
         note ? h('p', { class: 'soft' }, note) : null,
         runs.length
           ? table('Stored runs', RUN_COLUMNS, runs.map((run) => runRow(run, named.get(run.run_id) ?? [], acts)))
-          : h('p', null, NONE[wish.get('deleted') ? 'deleted' : 'stored']),
+          : h('p', null, noneText(wish)),
         next ? h('p', null, more) : null,
       ].filter(Boolean),
     );

@@ -9,7 +9,7 @@ export function filterForm(asked, filters, view, label) {
       'div',
       { class: 'field' },
       h('label', { for: `filter-${name}` }, title),
-      h('input', { type: 'text', id: `filter-${name}`, name, value: asked.get(name) ?? '', autocomplete: 'off' }),
+      h('input', { type: 'text', id: `filter-${name}`, name, value: asked.get(name) ?? '', autocomplete: 'off', list: name === 'model' ? 'models' : null }),
     ),
   );
   const filter = h('form', { class: 'filters', 'aria-label': label }, fields, h('button', { type: 'submit' }, 'Filter'));

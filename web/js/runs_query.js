@@ -46,7 +46,7 @@ function field(name, title, input) {
 }
 
 function textField(name, title, wish, type = 'text') {
-  return field(name, title, h('input', { type, id: `filter-${name}`, name, value: wish.get(name) ?? '', autocomplete: 'off', maxlength: name === 'q' ? 200 : null }));
+  return field(name, title, h('input', { type, id: `filter-${name}`, name, value: wish.get(name) ?? '', autocomplete: 'off', maxlength: name === 'q' ? 200 : null, list: name === 'model' ? 'models' : null }));
 }
 
 function choice(name, title, options, wish) {

@@ -115,3 +115,12 @@ test('measured steps of other lengths are drawn as shares of their predictions, 
   await page.getByText('median of the signed errors; below zero is predicted too short').waitFor();
   assert.deepEqual(await axe(page), []);
 });
+
+test('a page without measurements tells a filter from none at all', async () => {
+  const page = await open(withList([]));
+  await page.getByText('Nothing is measured here yet.').waitFor();
+  await page.fill('#filter-model', 'llama');
+  await page.keyboard.press('Enter');
+  await page.getByText('Nothing is measured of such plans. Each entry is matched as a whole.').waitFor();
+  assert.equal(await page.getByText('Nothing is measured here yet.').count(), 0);
+});

@@ -78,11 +78,14 @@ test('the rows stay while others are asked for', async () => {
 
 test('filters go to the daemon and stay in the address', async () => {
   const page = await open({ 'GET /v1/runs': () => ({ runs: [], next_cursor: null }) });
-  await page.getByText('No such run is stored.').waitFor();
+  await page.getByText('No run is stored yet. Tick “Store the answer as a run”').waitFor();
   await page.fill('#filter-chip', 'v6e');
   const [request] = await Promise.all([page.waitForRequest(/chip=v6e/), page.keyboard.press('Enter')]);
   assert.equal(new URL(request.url()).search, '?limit=50&chip=v6e');
   await page.waitForFunction(() => document.getElementById('filter-chip')?.value === 'v6e');
+  await page.getByText('No such run is stored. Words are matched by their beginning, all other entries as a whole.').waitFor();
+  await page.selectOption('#filter-deleted', 'true');
+  await page.getByText('No such run is deleted.').waitFor();
 });
 
 test('words are sent when typing pauses, once, and an answer that comes late is dropped', async () => {

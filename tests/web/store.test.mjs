@@ -214,6 +214,11 @@ test('a log beside a stored plan: predicted against measured, on the plan and on
   assert.match(await list.innerText(), /median of 9 steps[\s\S]*-2\.0 %\s+too short\s+inside/);
   await page.getByRole('img', { name: /1 of them inside the predicted 90 % interval/ }).waitFor();
   assert.deepEqual(await axe(page), []);
+  const stored = page.getByText(/ measured, the prediction is 2\.0 % too short\.$/);
+  await stored.waitFor();
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.locator('#run-measure-step-error').waitFor();
+  assert.equal(await stored.count(), 0, 'nothing was stored this time');
 
   await page.click('#nav-accuracy');
   await page.getByRole('table', { name: 'Measurements, newest first' }).waitFor();

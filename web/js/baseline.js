@@ -37,6 +37,7 @@ export function baselineForm(run) {
       return { path, body: { run_id: run.run_id }, errors, locate, send: put };
     },
     label: () => 'Make it the baseline',
+    failed: () => done.replaceChildren(),
     show: (body, answer) => {
       done.textContent = `This run is now the baseline ${answer.label} of ${answer.project}.`;
       announce(done.textContent);

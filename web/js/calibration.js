@@ -128,6 +128,7 @@ function fitForm(project, redraw) {
       locate: (pointer) => ({ field: pointer === '/project' ? 'calibrate-project' : null, below: '' }),
     }),
     label: () => 'Fit',
+    failed: () => done.replaceChildren(),
     show: async (body, answer) => {
       done.textContent = `Fitted on ${plural(answer.rows.length, 'measurement', 'measurements')}${answer.left_out_count ? `, ${answer.left_out_count} left out` : ''}; nothing changes until it is activated.`;
       await redraw();

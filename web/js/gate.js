@@ -49,14 +49,16 @@ export function ciCommand(baseline, rest) {
   ].join(' \\\n');
 }
 
-function verdictOf(answer, baseline, rest) {
+// name: of the run that was judged.
+function verdictOf(answer, name, baseline, rest) {
   const passed = answer.verdict === 'pass';
   const reasons = answer.reasons ?? [];
-  announce(passed ? 'The check passes' : `The check fails: ${reasons.map((reason) => reason.detail).join('; ')}`);
+  announce(passed ? `${name} passes` : `${name} fails: ${reasons.map((reason) => reason.detail).join('; ')}`);
   return [
     h(
       'p',
       { class: 'gate-verdict' },
+      `${name} `,
       h('span', { class: `verdict verdict-${passed ? 'pass' : 'fail'}` }, passed ? 'passes' : 'fails'),
       ` Time per token ${signedPercent(answer.time_per_token_increase_frac)}, memory ${signedPercent(answer.hbm_increase_frac)}.`,
     ),
@@ -110,21 +112,26 @@ export function gatePanel(baseline, candidates) {
     Object.values(UNLIKE).map(([id, title]) => checkbox(id, title)),
     h('button', { type: 'submit' }),
   );
+  const nameOf = ({ run_id: id }) => candidates.find((run) => run.id === id).name;
   const read = (id) => {
     const control = form.querySelector(`#${id}`);
     return control.type === 'checkbox' ? control.checked : control.value;
   };
+  // A verdict is of the entries that it was asked with.
+  const clear = () => place.replaceChildren();
+  form.addEventListener('input', clear);
   const ask = connectAsk({
     form,
     results: place,
+    failed: clear,
     build: () => {
       const { limits, errors } = limitsOf(read);
       const body = { baseline: { run_id: baseline.id }, candidate: { run_id: choice.value }, limits, ...unlikeOf(read) };
       return { path: '/v1/checks', body, errors, locate };
     },
     label: () => 'Check',
-    show: ({ limits, allow_unlike: unlike }, answer) =>
-      place.replaceChildren(...verdictOf(answer, baseline.id, unlike ? { limits, allow_unlike: unlike } : { limits })),
+    show: ({ candidate, limits, allow_unlike: unlike }, answer) =>
+      place.replaceChildren(...verdictOf(answer, nameOf(candidate), baseline.id, unlike ? { limits, allow_unlike: unlike } : { limits })),
   });
   ask.relabel();
   return h(

@@ -118,6 +118,7 @@ function measureForm(run, prefix, onStored) {
       return { path, body: { step_time_s: time, source: value('source'), at: value('at') }, errors, locate };
     },
     label: () => 'Add',
+    failed: () => done.replaceChildren(),
     show: async (body, answer) => {
       done.textContent = `Stored: ${seconds(answer.measured_step_time_s)} measured, the prediction is ${percent(Math.abs(answer.error_frac))} ${sideOf(answer.error_frac)}.`;
       log.value = '';

@@ -309,6 +309,23 @@ test('a check within limits says pass or fail, why, and how CI does the same', a
   assert.deepEqual(await axe(page), []);
 });
 
+test('a verdict names its run, and goes when the entries change or the next check is refused', async () => {
+  let answer = { verdict: 'pass', reasons: [], step_time_increase_frac: 0, time_per_token_increase_frac: 0, hbm_increase_frac: 0, limits: {} };
+  const page = await open(compared({ 'POST /v1/checks': () => answer }), { path: PAIR });
+  const place = page.getByRole('group', { name: 'Verdict' });
+  const check = page.getByRole('button', { name: 'Check' });
+  await check.click();
+  await place.getByText(/^after\s+passes/).waitFor();
+  await page.getByLabel('Memory may grow by').fill('5');
+  assert.equal(await place.innerText(), '', 'no verdict on other limits');
+  await check.click();
+  await place.getByText(/^after\s+passes/).waitFor();
+  answer = { status: 422, title: 'No', errors: [{ pointer: '/candidate', detail: 'unlike work is not compared' }] };
+  await check.click();
+  await page.locator('#gate-candidate-error').waitFor({ state: 'attached' });
+  assert.equal(await place.innerText(), '', 'no verdict beside a refusal');
+});
+
 test('what a check notes is said below its reasons', async () => {
   const notes = [{ code: 'other_batch', detail: 'the batch is another: 32 sequences instead of 16' }, { code: 'priced_again', detail: '`before` was priced again' }];
   const check = () => ({ verdict: 'pass', reasons: [], notes, time_per_token_increase_frac: 0.01, hbm_increase_frac: 0, limits: {} });

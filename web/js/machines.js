@@ -80,7 +80,8 @@ function machineRow(machine, scale, tied, budget) {
   };
 }
 
-function headlineTable(rows, budget) {
+// withFailures: the days of the predicted machines have failures, checkpoints and restarts in them.
+function headlineTable(rows, budget, withFailures) {
   if (!rows.length) return null;
   const cells = ({ cluster, headline }) => [
     [
@@ -102,6 +103,7 @@ function headlineTable(rows, budget) {
       'p',
       { class: 'soft' },
       'The FLOPs of the model over the peak rate times an assumed MFU. Nothing of the machine is modelled: no memory, no network, no kernels.',
+      withFailures ? ' Failures, checkpoints and restarts are in the days and dollars of the machines above, and not in these.' : null,
     ),
     table('Headline rooflines of GPUs', [...columns, ...(budget ? costColumns(budget) : [])], rows.map(cells)),
   ];
@@ -221,17 +223,16 @@ export function machinesPanel({ platforms, budget, objective, name, title, actio
     rows.length
       ? choiceTable({ caption: 'Machines, best first', columns, rows, name, onChoose })
       : h('p', null, 'None of these machines has a plan; the table says why.'),
-    h(
-      'p',
-      { class: 'soft' },
-      `${plural(predicted.length, 'machine', 'machines')}, each with its best plan. Choose one to see it.`,
-    ),
+    predicted.length
+      ? h('p', { class: 'soft' }, predicted.length === 1 ? 'The machine is shown with its best plan. Choose it to see that.' : `${predicted.length} machines, each with its best plan. Choose one to see it.`)
+      : null,
     goodputNote(predicted[0]?.training, 'Machine 1'),
     daysAgainstDollars(platforms),
     withoutPlan(platforms.filter((machine) => !machine.best && !machine.headline)),
     headlineTable(
       platforms.filter((machine) => machine.headline),
       budget,
+      predicted.some((machine) => machine.training),
     ),
   );
 }

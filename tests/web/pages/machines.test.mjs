@@ -261,3 +261,15 @@ test('a training is told with failures, checkpoints and where the assumptions co
   assert.match(first, /68\.4 days/, 'the table counts failures, too');
   assert.deepEqual(await axe(page), []);
 });
+
+test('days with failures beside days without them are told apart', async () => {
+  const answer = machines();
+  const said = 'Failures, checkpoints and restarts are in the days and dollars of the machines above, and not in these.';
+  const page = await open({ 'POST /v1/advise': () => answer }, { path: JOB });
+  await compare(page);
+  await page.getByRole('heading', { name: /^Headline rooflines/ }).waitFor();
+  assert.equal(await page.getByText(said).count(), 0);
+  answer.platforms[0].training = TRAINING;
+  await page.click('#submit');
+  await page.getByText(said).waitFor();
+});

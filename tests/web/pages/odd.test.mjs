@@ -103,6 +103,7 @@ test('no machine has a plan', async () => {
   const page = await open({ 'POST /v1/advise': () => answer }, { path: '/#/?model=x&mode=machines' });
   await ask(page);
   await page.getByText('None of these machines has a plan; the table says why.').waitFor();
+  assert.equal(await page.getByText(/Choose (one|it)/).count(), 0, 'there is none to choose');
   await holds(page);
 });
 

@@ -116,7 +116,7 @@ export function bandwidth(bytesPerSecond) {
 export function usd(value) {
   if (!known(value)) return MISSING;
   const size = Math.abs(value);
-  return `$${fixed(value, size < 1 ? 4 : size < 10000 ? 2 : 0)}`;
+  return `$${fixed(value, size < 1 ? Math.max(4, digitsFor(value, 2)) : size < 10000 ? 2 : 0)}`;
 }
 
 // 0.4 days read as hours.

@@ -63,7 +63,7 @@ test('numbers carry their unit and about four digits', () => {
   assert.equal(signedPercent(0.0003), '0.0 %');
   assert.equal(signedPercent(0.0123), '+1.2 %');
   assert.equal(signedPercent(-0.0123), '-1.2 %');
-  assert.equal(usd(0.1234), '$0.1234');
+  assert.deepEqual([usd(0.1234), usd(0.0000375), usd(0)], ['$0.1234', '$0.000038', '$0.0000']);
   assert.deepEqual([usd(1189.014), usd(1117698.5)], ['$1,189.01', '$1,117,699']);
   assert.deepEqual([days(30.25), days(0.4)], ['30.3 days', '9.60 h']);
   assert.deepEqual([energy(900), energy(101058)], ['900 kWh', '101 MWh']);

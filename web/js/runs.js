@@ -252,6 +252,13 @@ function showDeleted(place, id) {
   place.replaceChildren(h('section', { class: 'panel' }, h('h1', null, 'This run was deleted'), h('p', null, text), h('p', null, restore)));
 }
 
+// Which engine priced a run, and that the engine of today is another; the same release with another catalog is another, too.
+function engineText({ engine_version: version, catalog_hash: catalog, engine: today }) {
+  if (!today || (today.version === version && today.catalog_hash === catalog)) return `engine ${version}`;
+  const name = (engine, hash) => (today.version === version ? `${engine} (catalog ${hash})` : engine);
+  return `priced by engine ${name(version, catalog)}, which is not today’s ${name(today.version, today.catalog_hash)}`;
+}
+
 export async function showRun(place, id) {
   const run = await get(`/v1/runs/${encodeURIComponent(id)}`).catch((error) => {
     if (error.status !== 404 || !/was deleted/.test(error.detail)) throw error;
@@ -273,7 +280,7 @@ export async function showRun(place, id) {
       h(
         'p',
         { class: 'soft' },
-        `${words(run.kind)}, stored ${dateTime(run.created_at)}, engine ${run.engine_version}${run.git_ref ? `, at ${run.git_ref}` : ''}`,
+        `${words(run.kind)}${run.project ? ` for project ${run.project}` : ''}, stored ${dateTime(run.created_at)}${run.git_ref ? ` at ${run.git_ref}` : ''}, ${engineText(run)}`,
       ),
       kind ? h('p', { class: 'actions' }, h('a', { href: kind.address(run.request) }, 'Open in the form')) : null,
       lost.length ? h('p', { class: 'soft' }, `The form has no field for ${lost.join(', ')}: there it is a question without.`) : null,

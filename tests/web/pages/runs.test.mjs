@@ -174,6 +174,20 @@ test('pictures of a stored plan say where they are of other numbers than the ans
   assert.equal(await page.getByText(/^Drawn as the plan/).count(), 0);
 });
 
+test('a run of another engine says so, and of which project it is', async () => {
+  const id = RUNS[1].run_id;
+  let today = { version: 'next', catalog_hash: '0' };
+  const request = { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4' }, config: { remat_policy: 'full' } };
+  const page = await open({ [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request, response: estimate(), engine: today }) }, { path: `/#/runs/${id}` });
+  await page.getByText('estimate for project demo, stored 2026-11-21 05:00 UTC, priced by engine fixture, which is not today’s next').waitFor();
+  today = { version: 'fixture', catalog_hash: '1' };
+  await reopen(page);
+  await page.getByText(/priced by engine fixture \(catalog 0\), which is not today’s fixture \(catalog 1\)$/).waitFor();
+  today = { version: 'fixture', catalog_hash: '0' };
+  await reopen(page);
+  await page.getByText(/, engine fixture$/).waitFor();
+});
+
 test('a stored question that the form cannot ask says so, and offers no repair there', async () => {
   const id = RUNS[1].run_id;
   const request = {

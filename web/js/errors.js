@@ -1,5 +1,5 @@
 // Shows what is wrong where it is wrong: a list beside each field and a linked summary on top. Clears only its own marks.
-// locate(pointer) gives {field, below}: the id of the control a JSON pointer is about (null: none) and what lies below it.
+// locate(pointer, error) gives {field, below}: the id of the control a JSON pointer is about (null: none) and what lies below it.
 
 import { announce, byId, h } from './dom.js';
 import { inline, plain, sentenceOf } from './inline.js';
@@ -74,7 +74,7 @@ function showAtField(name, entries, kind) {
       ),
     ),
   );
-  control.after(list);
+  (control.closest('.check') ?? control).after(list); // a box has its name behind it
   if (kind === 'error') control.setAttribute('aria-invalid', 'true');
   describe(control, id, true);
 }
@@ -82,7 +82,7 @@ function showAtField(name, entries, kind) {
 // [{field, error, below}] for the fields of the page; field null where there is none.
 function placed(errors, locate) {
   return errors.map((error) => {
-    const { field, below } = locate(error.pointer ?? '');
+    const { field, below } = locate(error.pointer ?? '', error);
     const known = field && byId(field);
     return { field: known ? field : null, error, below: known ? below : error.pointer };
   });

@@ -127,7 +127,7 @@ export function gatePanel(baseline, candidates) {
     build: () => {
       const { limits, errors } = limitsOf(read);
       const body = { baseline: { run_id: baseline.id }, candidate: { run_id: choice.value }, limits, ...unlikeOf(read) };
-      return { path: '/v1/checks', body, errors, locate };
+      return { path: '/v1/checks', body, errors, locate: (pointer, error) => locate(pointer, error, candidates.length) };
     },
     label: () => 'Check',
     show: ({ candidate, limits, allow_unlike: unlike }, answer) =>
@@ -148,8 +148,11 @@ export function gatePanel(baseline, candidates) {
   );
 }
 
-function locate(pointer) {
+// What is refused as unlike work stands at the box that lets it pass; a run that there is no choice of, in the summary.
+function locate(pointer, error, choices) {
   const [, first, second] = pointer.split('/');
   if (first === 'limits') return { field: LIMITS[second]?.[0] ?? 'gate-fit', below: '' };
-  return { field: first === 'candidate' ? 'gate-candidate' : null, below: pointer };
+  const unlike = UNLIKE[/^unlike-(.*)/.exec(error?.code)?.[1].replaceAll('-', '_')];
+  if (unlike) return { field: unlike[0], below: '' };
+  return { field: first === 'candidate' && choices > 1 ? 'gate-candidate' : null, below: pointer };
 }

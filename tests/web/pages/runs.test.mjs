@@ -334,10 +334,14 @@ test('a verdict names its run, and goes when the entries change or the next chec
   assert.equal(await place.innerText(), '', 'no verdict on other limits');
   await check.click();
   await place.getByText(/^after\s+passes/).waitFor();
-  answer = { status: 422, title: 'No', errors: [{ pointer: '/candidate', detail: 'unlike work is not compared' }] };
+  answer = { status: 422, title: 'No', errors: [{ pointer: '/candidate', code: 'unlike-sequence-length', detail: 'unlike work is not compared', hint: 'compare runs of one length' }] };
   await check.click();
-  await page.locator('#gate-candidate-error').waitFor({ state: 'attached' });
+  await page.locator('#gate-unlike-length-error').getByText('Unlike work is not compared. compare runs of one length').waitFor();
   assert.equal(await place.innerText(), '', 'no verdict beside a refusal');
+  assert.deepEqual(await axe(page), []);
+  answer = { status: 422, title: 'No', errors: [{ pointer: '/candidate', detail: 'it has no step time', hint: 'take another' }] };
+  await check.click();
+  await page.getByText('it has no step time take another').waitFor();
 });
 
 test('what a check notes is said below its reasons', async () => {

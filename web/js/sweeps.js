@@ -14,6 +14,7 @@ import { typedNumber } from './typed_number.js';
 
 const EVERY_MS = 1000;
 const PAGE = 200; // items of one request
+const MOST = 2000; // items of a sweep that are shown
 const SHADES = 6;
 const EXAMPLE = {
   model: 'llama3.1-8b',
@@ -39,7 +40,7 @@ export function shadeOf(value, least, most) {
 }
 
 function cellOf(item, least, most) {
-  if (!item || !['done', 'failed'].includes(item.state)) return h('td', { class: 'heat heat-wait' }, words(item?.state ?? 'queued'));
+  if (!item || !['done', 'failed'].includes(item.state)) return h('td', { class: 'heat heat-wait' }, item ? words(item.state) : 'not shown');
   if (item.state === 'failed')
     return h('td', { class: 'heat heat-none', title: item.problem?.detail ?? '' }, 'refused', h('span', { class: 'second' }, item.problem?.detail ?? ''));
   if (item.run_deleted) return h('td', { class: 'heat heat-none' }, 'run deleted');
@@ -133,7 +134,7 @@ function progressOf(sweep) {
   const ended = sweep.done_count + sweep.failed_count + sweep.cancelled_count;
   return [
     h('progress', { max: sweep.items_count, value: ended, 'aria-label': 'Items that have ended' }),
-    ` ${ended} of ${plural(sweep.items_count, 'item', 'items')}`,
+    ` ${count(ended)} of ${plural(sweep.items_count, 'item', 'items')}`,
     sweep.failed_count ? `, ${sweep.failed_count} refused` : '',
     sweep.cancelled_count ? `, ${sweep.cancelled_count} cancelled` : '',
     `, ${words(sweep.state)}`,
@@ -143,12 +144,12 @@ function progressOf(sweep) {
 async function wholeSweep(path) {
   const sweep = await get(`${path}?limit=${PAGE}`);
   let cursor = sweep.next_cursor;
-  while (cursor && sweep.items.length < 2000) {
+  while (cursor && sweep.items.length < MOST) {
     const next = await get(`${path}?limit=${PAGE}&cursor=${encodeURIComponent(cursor)}`);
     sweep.items.push(...next.items);
     cursor = next.next_cursor;
   }
-  return sweep;
+  return { ...sweep, isCut: Boolean(cursor) };
 }
 
 // What the first item asks; null where it cannot be had.
@@ -167,7 +168,7 @@ export async function showSweep(place, id, query) {
     const sweep = await wholeSweep(path);
     const isNamed = named.every(Boolean) && sweep.items_count === named[0].values.length * named[1].values.length;
     const grid = isNamed ? named : gridOf(sweep.items);
-    state.replaceChildren(...progressOf(sweep));
+    state.replaceChildren(...progressOf(sweep), sweep.isCut ? `; the first ${count(sweep.items.length)} are shown` : '');
     cancel.hidden = sweep.state !== 'running';
     shown.replaceChildren(
       ...(grid ? [heatmap(sweep.items, ...grid), h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items)]),

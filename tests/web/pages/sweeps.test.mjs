@@ -81,3 +81,16 @@ test('a sweep over one key twice is refused beside it', async () => {
   await page.getByRole('button', { name: 'Start the sweep' }).click();
   await page.locator('#sweep-x-error').getByText('remat_policy is the key down, too. Give another key across.').waitFor();
 });
+
+test('of a sweep that is too large to be shown whole, the rest does not look as if it waited', async () => {
+  const items = (from, to) => Array.from({ length: to - from }, (_, index) => ({ ...item(from + index), changes: {} }));
+  const page = (query) => {
+    const from = Number(query.get('cursor') ?? 0);
+    return { ...sweep('done', items(from, from + 1000)), items_count: 2001, done_count: 2001, next_cursor: String(from + 1000) };
+  };
+  const axes = new URLSearchParams({ y: 'a=1,2,3', x: `b=${Array.from({ length: 667 }, (_, at) => at).join(',')}` });
+  const shown = await open({ [`GET /v1/sweeps/${ID}`]: (_, request) => page(new URL(request.url, 'http://fixture').searchParams) }, { path: `/#/sweeps/${ID}?${axes}` });
+  await shown.getByText('2,001 of 2,001 items, done; the first 2,000 are shown').waitFor();
+  const cells = await shown.locator('.heatmap td').allInnerTexts();
+  assert.deepEqual([cells.length, cells.filter((text) => text === 'not shown').length, cells.at(-1)], [2001, 1, 'not shown']);
+});

@@ -286,8 +286,26 @@ test('runs are found by words and tags, put in order, deleted and restored', asy
   await page.fill('#run-tags', 'nightly, large, nightly');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'nightly' }).waitFor();
-  assert.deepEqual((await (await fetch(`${process.env.ORIGIN}/v1/runs/${keep}`)).json()).tags.sort(), ['large', 'nightly']);
+  const tags = async () => (await (await fetch(`${process.env.ORIGIN}/v1/runs/${keep}`)).json()).tags.sort();
+  assert.deepEqual(await tags(), ['large', 'nightly']);
   assert.deepEqual(await axe(page), []);
+  assert.equal((await send('PATCH', `/v1/runs/${keep}`, { tags: ['nightly', 'of-another-tab'] })).ok, true);
+  await page.fill('#run-tags', 'nightly, mine');
+  await page.keyboard.press('Enter');
+  await page.locator('#run-tags-error').getByText('Somebody has changed the tags since this page was opened: nightly, of-another-tab.').waitFor();
+  assert.deepEqual(await tags(), ['nightly', 'of-another-tab'], 'nothing is lost');
+  assert.equal(await page.inputValue('#run-tags'), 'nightly, mine', 'nor what was entered');
+  await page.fill('#run-tags', 'nightly, large');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'large' }).waitFor();
+  assert.deepEqual(await tags(), ['large', 'nightly']);
+  assert.equal((await send('POST', `/v1/runs/${keep}/verifications`, { rank: 1 })).ok, true); // changes the run, not its tags
+  await page.fill('#run-tags', 'nightly');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'large' }).waitFor({ state: 'detached' });
+  await page.fill('#run-tags', 'nightly, large');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'large' }).waitFor();
 
   const list = page.getByRole('table', { name: 'Stored runs' });
   const names = () => list.locator('tbody th a:not(.tag)').allInnerTexts();

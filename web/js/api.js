@@ -38,8 +38,8 @@ async function problemOf(response) {
   });
 }
 
-async function send(method, path, { body, signal, accept, type = 'application/json' }) {
-  const headers = { Accept: accept };
+async function send(method, path, { body, signal, accept, type = 'application/json', more }) {
+  const headers = { Accept: accept, ...more };
   if (body !== undefined) headers['Content-Type'] = type;
   if (token()) headers.Authorization = `Bearer ${token()}`;
   const text = body === undefined || type === 'text/plain' ? body : JSON.stringify(body);
@@ -58,9 +58,7 @@ async function send(method, path, { body, signal, accept, type = 'application/js
   return response;
 }
 
-async function call(method, path, body, signal, type) {
-  const response = await send(method, path, { body, signal, accept: 'application/json', type });
-  if (response.status === 204) return null;
+async function jsonOf(response, method, path) {
   try {
     return await response.json();
   } catch {
@@ -72,9 +70,25 @@ async function call(method, path, body, signal, type) {
   }
 }
 
+async function call(method, path, body, signal, type) {
+  const response = await send(method, path, { body, signal, accept: 'application/json', type });
+  return response.status === 204 ? null : jsonOf(response, method, path);
+}
+
+// {body, etag}: an answer, and the state that it is of.
+export async function getTagged(path, signal) {
+  const response = await send('GET', path, { signal, accept: 'application/json' });
+  return { body: await jsonOf(response, 'GET', path), etag: response.headers.get('ETag') };
+}
+
+// A change of what is still in the state of `etag`; else the daemon refuses it with 412.
+export async function patchIf(etag, path, body, signal) {
+  const response = await send('PATCH', path, { body, signal, accept: 'application/json', more: etag ? { 'If-Match': etag } : {} });
+  return jsonOf(response, 'PATCH', path);
+}
+
 export const get = (path, signal) => call('GET', path, undefined, signal);
 export const post = (path, body, signal) => call('POST', path, body, signal);
-export const patch = (path, body, signal) => call('PATCH', path, body, signal);
 export const put = (path, body, signal) => call('PUT', path, body, signal);
 export const postText = (path, text, signal) => call('POST', path, text, signal, 'text/plain');
 export const remove = (path, signal) => call('DELETE', path, undefined, signal);

@@ -1,6 +1,6 @@
 // Tags of a stored run: shown as links to all runs that have them, and changed.
 
-import { patch } from './api.js';
+import { Problem, getTagged, patchIf } from './api.js';
 import { connectAsk } from './ask.js';
 import { announce, h } from './dom.js';
 import { errorSummary } from './errors.js';
@@ -14,9 +14,35 @@ export function tagsIn(text) {
   return [...new Set(text.split(',').map((tag) => tag.trim()).filter(Boolean))];
 }
 
-export function tagsForm(run) {
+const listed = (tags) => (tags ?? []).join(', ');
+
+const readAgain = async (read, path, signal) => {
+  const { body, etag } = await getTagged(path, signal);
+  return Object.assign(read, { etag, tags: body.tags });
+};
+
+// Sets the tags if they are still those that were read: {etag, tags}. Else what they are by now is told, and is what was read.
+async function setTags(path, body, signal, read) {
+  const before = listed(read.tags);
+  const set = () => patchIf(read.etag, path, body, signal);
+  try {
+    await set().catch(async (error) => {
+      if (error.status !== 412 || listed((await readAgain(read, path, signal)).tags) !== before) throw error;
+      await set(); // another part of the run has changed
+    });
+  } catch (error) {
+    if (error.status !== 412) throw error;
+    const detail = `Somebody has changed the tags since this page was opened: ${listed(read.tags) || 'there are none'}.`;
+    throw new Problem({ status: 412, title: 'The tags are others by now', errors: [{ pointer: '/tags', detail, hint: 'Enter what they shall be, and set them again.' }] });
+  }
+  return readAgain(read, path, signal);
+}
+
+// etag: of the run as it was read.
+export function tagsForm(run, etag) {
+  const read = { etag, tags: run.tags };
   const shown = h('p', { class: 'tags', tabindex: '-1', role: 'status' }, tagLinks(run.tags));
-  const input = h('input', { type: 'text', id: 'run-tags', autocomplete: 'off', value: (run.tags ?? []).join(', ') });
+  const input = h('input', { type: 'text', id: 'run-tags', autocomplete: 'off', value: listed(run.tags) });
   const form = h(
     'form',
     { class: 'inline-form', novalidate: true, 'aria-label': 'Tags of this run' },
@@ -32,7 +58,7 @@ export function tagsForm(run) {
       body: { tags: tagsIn(input.value) },
       errors: [],
       locate: () => ({ field: 'run-tags', below: '' }),
-      send: patch,
+      send: (path, body, signal) => setTags(path, body, signal, read),
     }),
     label: () => 'Set the tags',
     show: (body, answer) => {

@@ -1,6 +1,6 @@
 // Stored runs: the list and one run opened.
 
-import { get, post, remove } from './api.js';
+import { get, getTagged, post, remove } from './api.js';
 import { baselineForm } from './baseline.js';
 import { codeBlock } from './copy.js';
 import { announce, h, table } from './dom.js';
@@ -260,13 +260,14 @@ function engineText({ engine_version: version, catalog_hash: catalog, engine: to
 }
 
 export async function showRun(place, id) {
-  const run = await get(`/v1/runs/${encodeURIComponent(id)}`).catch((error) => {
+  const found = await getTagged(`/v1/runs/${encodeURIComponent(id)}`).catch((error) => {
     if (error.status !== 404 || !/was deleted/.test(error.detail)) throw error;
   });
-  if (!run) {
+  if (!found) {
     showDeleted(place, id);
     return;
   }
+  const { body: run, etag } = found;
   const kind = KINDS[run.kind];
   const lost = kind?.lost(run.request) ?? [];
   const body = h('div', { class: 'results' });
@@ -285,7 +286,7 @@ export async function showRun(place, id) {
       kind ? h('p', { class: 'actions' }, h('a', { href: kind.address(run.request) }, 'Open in the form')) : null,
       lost.length ? h('p', { class: 'soft' }, `The form has no field for ${lost.join(', ')}: there it is a question without.`) : null,
     ),
-    tagsForm(run),
+    tagsForm(run, etag),
     Number.isFinite(run.step_time_s) ? baselineForm(run) : null,
   );
   place.replaceChildren(h('div', { class: 'results' }, head, body));

@@ -20,14 +20,17 @@ function fixed(value, digits) {
   return format(value, digits, digits);
 }
 
+// The size that a number has with so many digits: 999.96 of four is 1000, which belongs to the next unit.
+const shownAs = (value, significant) => Number(Math.abs(value).toPrecision(significant));
+
 // Digits after the point so that about `significant` digits show.
 function digitsFor(value, significant) {
-  const magnitude = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+  const magnitude = value === 0 ? 0 : Math.floor(Math.log10(shownAs(value, significant)));
   return Math.min(6, Math.max(0, significant - 1 - magnitude));
 }
 
 function secondsUnit(value) {
-  const size = Math.abs(value);
+  const size = shownAs(value, 4);
   if (size >= 1 || size === 0) return { scale: 1, unit: 's' };
   if (size >= 1e-3) return { scale: 1e3, unit: 'ms' };
   return { scale: 1e6, unit: 'µs' };
@@ -104,7 +107,7 @@ export function compact(value) {
     [1e6, 'M'],
     [1e3, 'k'],
   ]) {
-    if (Math.abs(value) >= scale) return `${fixed(value / scale, digitsFor(value / scale, 3))} ${unit}`;
+    if (shownAs(value, 3) >= scale) return `${fixed(value / scale, digitsFor(value / scale, 3))} ${unit}`;
   }
   return count(value);
 }

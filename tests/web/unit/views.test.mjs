@@ -3,6 +3,7 @@ import test from 'node:test';
 import { likened, movedTerms, namesOf, overlapNote } from '../../../web/js/compare.js';
 import { limitsOf } from '../../../web/js/gate.js';
 import {
+  compact,
   days,
   energy,
   gib,
@@ -53,6 +54,8 @@ test('numbers carry their unit and about four digits', () => {
   assert.equal(seconds(0), '0.000 s');
   assert.equal(secondsRange(0.95, 1.06), '0.950–1.060 s');
   assert.equal(secondsRange(0.7731, 1.0032, 0.8804), '773.1–1,003.2 ms');
+  assert.deepEqual([0.9994, 0.99996, 9.9996, 999.96, 1e-3 * 0.99999].map(seconds), ['999.4 ms', '1.000 s', '10.00 s', '1,000 s', '1.000 ms'], 'rounded up into the next unit');
+  assert.deepEqual([999400, 999600, 1e9 - 1].map(compact), ['999 k', '1.00 M', '1.00 B']);
   assert.equal(secondsLike(0.35, 6.8), '0.350 s');
   assert.equal(gib(1.5 * GIB), '1.5 GiB');
   assert.equal(gib(3 * 1024 * 1024), '3.0 MiB');

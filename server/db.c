@@ -220,6 +220,14 @@ static const char *passing_trouble(const char *state)
     return NULL;
 }
 
+/* What the rules of the tables say of values that a client sent, or of rows that two clients want at once:
+ * the database works, and who counts its errors is not to be woken. */
+static bool is_refusal(const struct adv_db *db, const char *state)
+{
+    return strncmp(state, "22", 2) == 0 || strncmp(state, "23", 2) == 0 ||
+           (strcmp(state, "42501") == 0 && db->project[0]);
+}
+
 static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err)
 {
     struct adv_metrics *metrics = db->database->metrics;
@@ -233,7 +241,11 @@ static adv_code classify(struct adv_db *db, const PGresult *result, adv_err *err
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     if (!state) state = "?????";
     bool timeout = strcmp(state, "57014") == 0 || strcmp(state, "55P03") == 0;
-    adv_metrics_add(metrics, timeout ? ADV_COUNTER_DB_TIMEOUT : ADV_COUNTER_DB_OTHER, 1);
+    adv_metrics_add(metrics,
+                    timeout                 ? ADV_COUNTER_DB_TIMEOUT
+                    : is_refusal(db, state) ? ADV_COUNTER_DB_REFUSED
+                                            : ADV_COUNTER_DB_OTHER,
+                    1);
     if (timeout) return adv_err_add(err, ADV_E_STORE, "", NULL, "the database took too long");
     if (strncmp(state, "23", 2) == 0)
         return adv_err_add(err, ADV_E_CONFLICT, "", NULL, "the database refuses: %s",

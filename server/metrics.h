@@ -35,7 +35,8 @@
     X(DB_QUERIES, "db_queries_total", "Database statements run")                                             \
     X(DB_LOST, "db_errors_total{class=\"connection\"}", "Database errors, by class")                         \
     X(DB_TIMEOUT, "db_errors_total{class=\"timeout\"}", NULL)                                                \
-    X(DB_OTHER, "db_errors_total{class=\"other\"}", NULL)
+    X(DB_OTHER, "db_errors_total{class=\"other\"}", NULL)                                                    \
+    X(DB_REFUSED, "db_refusals_total", "Statements refused for the values that a client sent")
 
 #define ADV_COUNTER_ENUM(name, text, help) ADV_COUNTER_##name,
 enum adv_counter { ADV_COUNTER_TABLE(ADV_COUNTER_ENUM) ADV_COUNTER_COUNT };

@@ -377,6 +377,19 @@ test('a baseline is put, moved, read, and protects its run', async () => {
   assert.ok(both.errors.length >= 2, 'the path and the body');
 });
 
+test('what a client may not do is no error of the database', async () => {
+  const counts = async (name) => (await (await daemon.fetch('/metrics')).text()).match(new RegExp(`^tpu_advisor_${name}.* \\d+$`, 'gm'));
+  const errors = await counts('db_errors_total');
+  const refused = async () => Number((await counts('db_refusals_total'))[0].split(' ')[1]);
+  const before = await refused();
+  const kept = await store({});
+  assert.equal((await put('/v1/baselines/counted/main', { run_id: kept.run_id })).status, 201);
+  await problem(assert, await daemon.fetch(`/v1/runs/${kept.run_id}`, { method: 'DELETE' }), 409, 'conflict');
+  await problem(assert, await daemon.fetch('/v1/runs?since=2026-02-30'), 400, 'bad-request');
+  assert.deepEqual(await counts('db_errors_total'), errors);
+  assert.equal(await refused(), before + 2);
+});
+
 const check = (body, query = '', headers = {}) => daemon.post(`/v1/checks${query}`, body, headers);
 
 test('a candidate that equals its baseline passes with limits of zero', async () => {

@@ -82,8 +82,11 @@ void adv_metrics_print(struct adv_metrics *metrics, struct adv_text *text)
     print_requests(metrics, text);
     for (int i = 0; i < ADV_COUNTER_COUNT; i++) {
         if (rows[i].help) print_head(text, rows[i].name, rows[i].help, "counter");
-        adv_text_format(text, PREFIX "%s %llu\n", rows[i].name,
-                        (unsigned long long)get(&metrics->counters[i]));
+        const unsigned long long count = get(&metrics->counters[i]);
+        if (i == ADV_COUNTER_ENGINE_US)
+            adv_text_format(text, PREFIX "%s %.6f\n", rows[i].name, (double)count * 1e-6);
+        else
+            adv_text_format(text, PREFIX "%s %llu\n", rows[i].name, count);
     }
     adv_metrics_print_gauge(text, "requests_in_flight", "Requests being read or answered",
                             atomic_load_explicit(&metrics->in_flight, memory_order_relaxed));

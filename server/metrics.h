@@ -11,7 +11,8 @@
 
 #define ADV_LIMIT_ROUTES 96 /* rows of the route table, and one for requests that match none */
 
-/* name, help. Adding a counter = adding a row. */
+/* name, help. Adding a counter = adding a row. What is counted in microseconds is printed in seconds, the
+ * unit of Prometheus, and has a name that says so. */
 #define ADV_COUNTER_TABLE(X)                                                                                 \
     X(REJECTED_GUARD, "rejected_total{reason=\"guard\"}", "Requests refused, by reason")                     \
     X(REJECTED_QUEUE, "rejected_total{reason=\"queue_full\"}", NULL)                                         \
@@ -25,7 +26,7 @@
     X(ABANDONED_DAEMON, "abandoned_total{reason=\"given_up\"}", NULL)                                        \
     X(SWEPT, "slow_clients_closed_total", "Connections closed because the client was too slow")              \
     X(EVALUATIONS, "engine_evaluations_total", "Plans priced by the engine")                                 \
-    X(ENGINE_US, "engine_microseconds_total", "Time spent in the engine")                                    \
+    X(ENGINE_US, "engine_seconds_total", "Time spent in the engine")                                         \
     X(CACHE_HITS, "answer_cache_total{result=\"hit\"}", "Questions looked up among the kept answers")        \
     X(CACHE_MISSES, "answer_cache_total{result=\"miss\"}", NULL)                                             \
     X(CACHE_STORED, "answer_cache_total{result=\"stored\"}", NULL)                                           \

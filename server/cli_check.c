@@ -13,12 +13,14 @@
 #include "server/cli_io.h"
 #include "server/http_client.h"
 #include "server/json_text.h"
+#include "server/monotonic.h"
 #include "server/request_id.h"
 
 #define FILES_MAX          1000
-#define TRIES_COUNT        3
-#define ANSWER_WITHIN_S    60
-#define PAUSE_MAX_S        10
+#define TIMEOUT_S          60 /* of one candidate: a daemon that is deployed anew is away for less */
+#define TIMEOUT_MAX_S      3600
+#define FIRST_PAUSE_MS     500 /* between tries, doubled up to the last */
+#define LAST_PAUSE_MS      8000
 #define REPORT_LIMIT_BYTES (256u * 1024u * 1024u)
 
 enum { EXIT_PASS = 0, EXIT_REGRESSION = 1, EXIT_BAD_INPUT = 2, EXIT_AWAY = 3 };
@@ -27,6 +29,7 @@ struct job {
     struct adv_check_spec spec;
     char baseline[2 * ADV_LIMIT_NAME];
     const char *url, *token;
+    long timeout_s;                      /* of one candidate, with all tries */
     const char *markdown, *junit, *json; /* files; "-" is standard output */
     int files_count;
     char *files[FILES_MAX];
@@ -61,6 +64,8 @@ static int usage(void)
         "                        --baseline-run, of those that they name themselves\n"
         "  --git-ref REF         of those runs; or GITHUB_SHA, CI_COMMIT_SHA, GIT_COMMIT\n"
         "  --tag NAME            a tag of those runs, may be repeated\n"
+        "  --timeout SECONDS     for one candidate (60): while the daemon refuses connections, drops them or is\n"
+        "                        busy it is asked again, and stores the candidate once\n"
         "  --markdown FILE, --junit FILE, --json FILE   the report; - is standard output (Markdown, unless "
         "told)\n");
     return EXIT_BAD_INPUT;
@@ -171,10 +176,12 @@ static bool read_arguments(int argc, char **argv, struct job *job)
         {"--store", .flag = &spec->store},
         {"--git-ref", .text = &spec->git_ref},
         {"--tag", .text = spec->tags, .count = &spec->tags_count, .most = ADV_LIMIT_CHECK_WORDS},
+        {"--timeout", .number = &job->timeout_s, .most = TIMEOUT_MAX_S},
         {"--markdown", .text = &job->markdown},
         {"--junit", .text = &job->junit},
         {"--json", .text = &job->json},
         {.name = NULL}};
+    job->timeout_s = TIMEOUT_S;
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "without a value";
         if (strncmp(name, "--", 2) != 0) {
@@ -207,20 +214,42 @@ static bool is_away(int status)
     return status >= 500 || status == 429 || status == 408;
 }
 
-/* Asks, and again while the service says that it is busy; under one key, so that a candidate is stored once.
+/* How long to wait before the next try, in ms: what the service asks for, but no longer than the last pause.
  */
+static long pause_before(int tries, const struct adv_client_answer *answer)
+{
+    long pause_ms = FIRST_PAUSE_MS;
+    while (--tries > 0 && pause_ms < LAST_PAUSE_MS) pause_ms *= 2;
+    if (answer->retry_after_s * 1000L > pause_ms) pause_ms = answer->retry_after_s * 1000L;
+    return pause_ms < LAST_PAUSE_MS ? pause_ms : LAST_PAUSE_MS;
+}
+
+/* Asks, and again while nobody takes the connection, as of a daemon that starts anew, or the service says
+ * that it is busy; under one key, so that a candidate is stored once. What has begun to answer is not asked
+ * again. */
 static adv_code ask(const struct job *job, const char *body, struct adv_client_answer *answer, adv_err *err)
 {
     char key[ADV_UUID_BYTES];
+    const int64_t end_us = adv_monotonic_us() + job->timeout_s * INT64_C(1000000);
     adv_uuid_make(key);
-    for (int attempt = 1;; attempt++) {
-        adv_code code =
-            adv_client_ask(job->url, "/v1/checks", job->token, body, key, ANSWER_WITHIN_S, answer, err);
-        if (code || !is_away(answer->status) || attempt == TRIES_COUNT) return code;
-        const int pause_s = answer->retry_after_s > PAUSE_MAX_S ? PAUSE_MAX_S : answer->retry_after_s;
+    for (int tries = 1;; tries++) {
+        adv_err found = adv_err_empty();
+        const int64_t left_us = end_us - adv_monotonic_us();
+        const int left_s = left_us > 1000000 ? (int)((left_us + 999999) / 1000000) : 1;
+        const adv_code code =
+            adv_client_ask(job->url, "/v1/checks", job->token, body, key, left_s, answer, &found);
+        const bool is_over = code ? !answer->unanswered : !is_away(answer->status);
+        const long pause_ms = pause_before(tries, answer);
+        if (is_over || adv_monotonic_us() + pause_ms * 1000 >= end_us) {
+            adv_err_merge(err, &found, "");
+            return code;
+        }
+        if (tries == 1)
+            (void)fprintf(stderr, "tpu-advisor: %s; it is asked again for %ld s at most\n",
+                          code ? found.findings[0].detail : "the service is busy", job->timeout_s);
         free(answer->body);
         answer->body = NULL;
-        (void)sleep(pause_s > 0 ? (unsigned)pause_s : 1);
+        adv_monotonic_sleep(pause_ms);
     }
 }
 

@@ -64,8 +64,17 @@ static bool may_retry(BIO *stream, time_t until)
     return BIO_should_retry(stream) && BIO_wait(stream, until, NAP_MS) == 1;
 }
 
-/* A connected stream; NULL with a finding. */
-static BIO *connect_to(const struct address *address, SSL_CTX *context, int timeout_s, adv_err *err)
+/* Whether the network has failed, or the time was over: a name that nobody knows and a certificate that is
+ * not trusted stay so. */
+static bool is_network_failure(void)
+{
+    const unsigned long first = ERR_peek_error();
+    return first == 0 || ERR_SYSTEM_ERROR(first);
+}
+
+/* A connected stream; NULL with a finding, `unanswered` says whether another try may find one. */
+static BIO *connect_to(const struct address *address, SSL_CTX *context, int timeout_s, bool *unanswered,
+                       adv_err *err)
 {
     struct address named = *address; /* OpenSSL's macros take names that they may write to */
     SSL *tls = NULL;
@@ -90,6 +99,7 @@ static BIO *connect_to(const struct address *address, SSL_CTX *context, int time
     do connected = (int)BIO_do_connect(stream);
     while (connected != 1 && may_retry(stream, until));
     if (connected == 1) return stream;
+    *unanswered = is_network_failure();
     (void)no_answer(address, "nobody answers", err);
     BIO_free_all(stream);
     return NULL;
@@ -197,6 +207,7 @@ static adv_code exchange_with(BIO *stream, const struct address *address, const 
     struct adv_text received = adv_text_empty(ANSWER_LIMIT_BYTES);
     bool good = write_all(stream, request, request_bytes, until);
     if (good) read_all(stream, &received, until);
+    answer->unanswered = received.length_bytes == 0 && is_network_failure();
     good = good && take_answer(&received, answer);
     adv_text_free(&received);
     return good ? ADV_OK : no_answer(address, "the answer was cut off, or is not HTTP", err);
@@ -231,8 +242,9 @@ adv_code adv_client_ask(const char *url, const char *path, const char *token, co
         (void)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
         SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF); /* the length tells */
     }
-    BIO *stream =
-        !request.overflow && (context || !address.tls) ? connect_to(&address, context, timeout_s, err) : NULL;
+    BIO *stream = !request.overflow && (context || !address.tls)
+                      ? connect_to(&address, context, timeout_s, &answer->unanswered, err)
+                      : NULL;
     adv_code code = stream ? exchange_with(stream, &address, request.data, request.length_bytes,
                                            time(NULL) + timeout_s, answer, err)
                            : (err->code ? err->code : no_answer(&address, "no memory", err));

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/err.h"
@@ -14,7 +15,9 @@ struct adv_client_answer {
     int retry_after_s;                  /* 0 = not said */
     char media_type[64];                /* "" = not said; of the body, without its parameters */
     char location[ADV_LIMIT_URL_BYTES]; /* "" = not said; where a redirect leads, which is not followed */
-    char *body;                         /* NUL-terminated, malloc'ed; freed by the caller */
+    bool unanswered; /* with ADV_E_IO: the connection was refused, or ended before a byte of an answer: to ask
+                        again under the same key may go well */
+    char *body;      /* NUL-terminated, malloc'ed; freed by the caller */
     size_t body_bytes;
 };
 

@@ -8,6 +8,7 @@
 
 #include "engine/advise.h"
 #include "server/api.h"
+#include "server/routes.h"
 
 #define PROBLEM_LIMIT_BYTES (256u * 1024u) /* 48 findings of at most 900 bytes, escaped */
 #define RETRY_AFTER_S       2              /* a full queue of searches is worked off in about this time */
@@ -180,6 +181,26 @@ void adv_reply_header(struct adv_exchange *exchange, const char *name, const cha
     va_end(args);
 }
 
+/* Whether the client listens for events: its library gives up for good on any status but 200. */
+static bool listens(const struct adv_exchange *exchange)
+{
+    const char *answers = exchange->route ? exchange->route->answers : NULL;
+    return answers && strcmp(answers, "text/event-stream") == 0;
+}
+
+/* The problem that the reply is becomes an event. It has no id: the client asks again for what follows the
+ * last one that it had. */
+static void tell_away(struct adv_exchange *exchange)
+{
+    struct adv_text events = adv_text_empty(PROBLEM_LIMIT_BYTES);
+    adv_text_format(&events, "retry: %d\nevent: away\ndata: ", RETRY_AFTER_S * 1000);
+    adv_text_append_bytes(&events, exchange->reply.body, exchange->reply.body_bytes);
+    adv_text_append(&events, "\n\n");
+    if (events.overflow) adv_text_free(&events);
+    adv_reply_clear(&exchange->reply);
+    adv_reply_text(exchange, 200, "text/event-stream", events.data, events.length_bytes);
+}
+
 void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
 {
     char instance[ADV_LIMIT_REQUEST_ID + 32];
@@ -190,6 +211,10 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
     if (body) adv_text_append(&text, body);
     free(body);
     adv_api_reply_made(exchange, status, &text);
+    if (status == 503 && listens(exchange)) {
+        tell_away(exchange);
+        return;
+    }
     exchange->reply.content_type = "application/problem+json";
     if (status == 503) adv_reply_header(exchange, "Retry-After", "%d", RETRY_AFTER_S);
     if (status == 401) adv_reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"tpu-advisor\"");

@@ -149,6 +149,31 @@ test('a daemon that starts before its database stores once it is there', async (
   await daemon.stop();
 });
 
+test('who listens for events is told that the database is away, and hears the rest when it is back', async () => {
+  const daemon = await startDaemon({ database: freshDatabase('fault_events') });
+  const { run_id: id } = await (await daemon.post('/v1/estimate', estimateRequest({ store: true }))).json();
+  const verification = (await daemon.post(`/v1/runs/${id}/verifications`, { rank: 1, mode: 'assign' })).headers.get('location');
+  const requests = [1, 2, 3].map((steps) => estimateRequest({ config: { ...estimateRequest().config, gradient_accumulation_steps: steps } }));
+  const sweep = (await daemon.post('/v1/sweeps', { kind: 'estimate', requests })).headers.get('location');
+  await until('all is told', async () => (await (await daemon.fetch(sweep)).json()).state === 'done');
+  const listen = (path, last) => daemon.fetch(`${path}/events`, { headers: { Accept: 'text/event-stream', 'Last-Event-ID': last } });
+  await cluster('kill');
+  await until('noticed', async () => (await readyz(daemon)).database === 'away');
+  for (const [path, last] of [[sweep, '1'], [sweep, 'end'], [verification, '0']]) {
+    const answer = await listen(path, last); // a browser gives up for good on any other status
+    assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'text/event-stream']);
+    const [retry, event, data, ...rest] = (await answer.text()).split('\n');
+    assert.deepEqual([retry, event, rest], ['retry: 2000', 'event: away', ['', '']], 'no id: the last one stays');
+    const problem_ = JSON.parse(data.slice('data: '.length));
+    assert.deepEqual([problem_.status, problem_.detail], [503, 'the database cannot be reached']);
+  }
+  await cluster('start');
+  await until('back', async () => (await daemon.fetch('/readyz?require=database')).status === 200, 15000);
+  assert.deepEqual((await (await listen(sweep, '1')).text()).match(/^id: .*$/gm), ['id: 2', 'id: 3', 'id: end']);
+  await problem(assert, await daemon.fetch('/v1/sweeps/00000000-0000-7000-8000-000000000000/events'), 404, 'not-found');
+  await daemon.stop();
+});
+
 test('a read-only database is said to be one: 503, not a bug, and what is stored can be read', async () => {
   const database = freshDatabase('read_only');
   const daemon = await startDaemon({ database });

@@ -91,17 +91,15 @@ static adv_code save_fit(struct adv_exchange *exchange, adv_err *err)
             err, ADV_E_INVALID, "/project", "ask for the plans in today's words, and measure those",
             "none of the measured plans of the project '%.95s' can be fitted; of the first: %s",
             fitting->project, fitting->first_reason);
-    adv_uuid_make(id);
     adv_code code = adv_calibration_documents_make(fitting->rows, count, &fitting->left_out, &made, err);
     if (!code)
         code = adv_calibration_save(exchange->db,
-                                    &(struct adv_new_calibration){.id = id,
-                                                                  .project = fitting->project,
+                                    &(struct adv_new_calibration){.project = fitting->project,
                                                                   .principal = exchange->principal,
                                                                   .engine = this_engine(exchange),
                                                                   .factors = made.factors.data,
                                                                   .fit = made.fit.data},
-                                    err);
+                                    id, err);
     adv_calibration_documents_free(&made);
     if (code) return code;
     adv_reply_header(exchange, "Location", "/v1/calibrations/%s", id);

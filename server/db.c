@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "server/monotonic.h"
-#include "server/request_id.h"
 
 #define STATEMENT_LIMIT_MS 6000 /* more than statement_timeout, whose answer says more */
 #define CONNECT_LIMIT_MS   3000
@@ -403,6 +402,16 @@ adv_code adv_db_print(struct adv_db *db, const char *sql, struct adv_values valu
     if (text) adv_text_append(json, text);
     adv_rows_free(&rows);
     return text ? ADV_OK : ADV_E_NOT_FOUND;
+}
+
+adv_code adv_db_id(struct adv_db *db, const char *sql, struct adv_values values, char id[ADV_UUID_BYTES],
+                   adv_err *err)
+{
+    struct adv_rows rows;
+    const adv_code code = adv_db_run(db, sql, values, &rows, err);
+    (void)snprintf(id, ADV_UUID_BYTES, "%s", !code && rows.count > 0 ? adv_rows_text(&rows, 0, 0) : "");
+    adv_rows_free(&rows);
+    return code;
 }
 
 const struct adv_db_kind adv_db_run_kind = {"run", "a run id is a UUID"};

@@ -14,6 +14,7 @@
 #include "engine/base/text.h"
 #include "server/log.h"
 #include "server/metrics.h"
+#include "server/request_id.h"
 #include "server/tokens.h"
 
 struct adv_database;
@@ -120,6 +121,10 @@ ADV_MUST_CHECK adv_code adv_db_change(struct adv_db *db, const char *sql, struct
  * none. */
 ADV_MUST_CHECK adv_code adv_db_print(struct adv_db *db, const char *sql, struct adv_values values,
                                      struct adv_text *json, adv_err *err);
+/* Runs a statement that gives an id, "" when it gives no row. The ids of new rows are made by the database,
+ * uuid_v7(): they sort by its clock, whatever those of daemons say. */
+ADV_MUST_CHECK adv_code adv_db_id(struct adv_db *db, const char *sql, struct adv_values values,
+                                  char id[ADV_UUID_BYTES], adv_err *err);
 /* What has a UUID for its id: "sweep", "a sweep id is a UUID". */
 struct adv_db_kind {
     const char *name, *hint;

@@ -181,11 +181,9 @@ adv_code adv_store_baselines_list(struct adv_db *db, const char *project, const 
 adv_code adv_store_verdict(struct adv_db *db, const char *candidate_id, const char *baseline_id, bool passed,
                            adv_err *err)
 {
-    char id[ADV_UUID_BYTES];
-    adv_uuid_make(id);
     return adv_db_run(
         db,
-        "INSERT INTO checks (id, candidate_id, baseline_id, passed) VALUES ($1::uuid, $2::uuid, "
-        "$3::uuid, $4::boolean)",
-        ADV_VALUES(id, candidate_id, baseline_id, passed ? "true" : "false"), NULL, err);
+        "INSERT INTO checks (id, candidate_id, baseline_id, passed) VALUES (uuid_v7(), $1::uuid, $2::uuid, "
+        "$3::boolean)",
+        ADV_VALUES(candidate_id, baseline_id, passed ? "true" : "false"), NULL, err);
 }

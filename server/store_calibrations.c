@@ -110,14 +110,15 @@ adv_code adv_calibration_plans(struct adv_db *db, struct adv_calibration_plan *p
     return ADV_OK;
 }
 
-adv_code adv_calibration_save(struct adv_db *db, const struct adv_new_calibration *made, adv_err *err)
+adv_code adv_calibration_save(struct adv_db *db, const struct adv_new_calibration *made,
+                              char id[ADV_UUID_BYTES], adv_err *err)
 {
-    return adv_db_run(db,
-                      "INSERT INTO calibrations (id, project, created_by, engine_version, catalog_hash, "
-                      "factors, fit) VALUES ($1::uuid, $2, $3, $4, $5, $6::json, $7::json)",
-                      ADV_VALUES(made->id, made->project, made->principal, made->engine.version,
-                                 made->engine.catalog_hash, made->factors, made->fit),
-                      NULL, err);
+    return adv_db_id(db,
+                     "INSERT INTO calibrations (id, project, created_by, engine_version, catalog_hash, "
+                     "factors, fit) VALUES (uuid_v7(), $1, $2, $3, $4, $5::json, $6::json) RETURNING id",
+                     ADV_VALUES(made->project, made->principal, made->engine.version,
+                                made->engine.catalog_hash, made->factors, made->fit),
+                     id, err);
 }
 
 /* Of row `c`; $2 and $3 name this engine and its catalog. */

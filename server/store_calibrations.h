@@ -44,12 +44,12 @@ struct adv_calibration_engine {
 };
 
 struct adv_new_calibration {
-    const char *id, *project, *principal;
+    const char *project, *principal;
     struct adv_calibration_engine engine;
     const char *factors, *fit; /* JSON, see calibration_documents.h */
 };
 ADV_MUST_CHECK adv_code adv_calibration_save(struct adv_db *db, const struct adv_new_calibration *made,
-                                             adv_err *err);
+                                             char id[ADV_UUID_BYTES], adv_err *err);
 
 /* Appends the calibration as JSON: what was fitted, "active", in "refusal" why it cannot be (null: it can),
  * and whether it is "outdated": fitted by another engine than this one. */

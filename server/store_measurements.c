@@ -40,10 +40,10 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "WITH m AS (INSERT INTO measurements (id, run_id, rank, measured_at, source, steps_count, "
         "measured_step_time_s, measured_tokens_per_s_per_chip, measured_hbm_bytes_per_device, step_time_s, "
         "step_time_low_s, step_time_high_s, hbm_bytes_per_device, warm_up_steps_count, "
-        "measured_step_time_p25_s, measured_step_time_p75_s, measured_step_time_mad_s, log_sha256) VALUES ($1::uuid, "
-        "$2::uuid, $3::int, coalesce($4::timestamptz, now()), $5, $6::int, $7::float8, $8::float8, "
-        "$9::float8, $10::float8, $11::float8, $12::float8, $13::float8, $14::int, $15::float8, $16::float8, "
-        "$17::float8, $18) ON CONFLICT DO NOTHING RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS
+        "measured_step_time_p25_s, measured_step_time_p75_s, measured_step_time_mad_s, log_sha256) VALUES (uuid_v7(), "
+        "$1::uuid, $2::int, coalesce($3::timestamptz, now()), $4, $5::int, $6::float8, $7::float8, "
+        "$8::float8, $9::float8, $10::float8, $11::float8, $12::float8, $13::int, $14::float8, $15::float8, "
+        "$16::float8, $17) ON CONFLICT DO NOTHING RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS
         ") FROM m";
     /* A log says no time: the same numbers of as many steps are the same log, sent twice. Sent at the same
      * moment, the second is refused by its digest; those of earlier releases have none. */
@@ -54,10 +54,9 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "$6::float8 AND measured_hbm_bytes_per_device IS NOT DISTINCT FROM $7::float8 AND ($3::timestamptz "
         "IS NOT NULL OR (steps_count, warm_up_steps_count, measured_step_time_p25_s, "
         "measured_step_time_p75_s) IS NOT DISTINCT FROM ($8::int, $9::int, $10::float8, $11::float8)) LIMIT 1";
-    char id[ADV_UUID_BYTES], digest[ADV_SHA256_HEX];
+    char digest[ADV_SHA256_HEX];
     const bool counted = measured->steps_count > 0;
     const char *rank = ADV_INTEGER(key->rank);
-    adv_uuid_make(id);
     const char *at = measured->at[0] ? measured->at : NULL;
     const char *step_time = ADV_NUMBER(measured->step_time_s);
     const char *tokens = ADV_NUMBER(measured->tokens_per_s_per_chip);
@@ -72,7 +71,7 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
     if (code != ADV_E_NOT_FOUND) return code;
     digest_of_log(measured, digest);
     code = adv_db_print(db, insert,
-                        ADV_VALUES(id, key->run_id, rank, at, measured->source, steps, step_time, tokens, hbm,
+                        ADV_VALUES(key->run_id, rank, at, measured->source, steps, step_time, tokens, hbm,
                                    ADV_NUMBER(plan->step_time_s), ADV_NUMBER(plan->step_time_low_s),
                                    ADV_NUMBER(plan->step_time_high_s), ADV_NUMBER(plan->hbm_bytes_per_device),
                                    warm_up, p25, p75, ADV_NUMBER(measured->step_time_mad_s),

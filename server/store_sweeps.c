@@ -66,25 +66,24 @@ adv_code adv_sweep_create(struct adv_db *db, const struct adv_sweep_order *order
 {
     static const char sql[] =
         "WITH s AS (INSERT INTO sweeps (id, created_by, project, label, kind, items_count, idempotency_key, "
-        "body_sha256) VALUES ($1::uuid, $2, $3, $4, $5, $6::int, $7, $8) ON CONFLICT (created_by, "
-        "idempotency_key) DO NOTHING RETURNING id) INSERT INTO sweep_items (sweep_id, item, request) SELECT "
-        "s.id, r.place - 1, r.one FROM s, json_array_elements($9::json) WITH ORDINALITY r (one, place)";
+        "body_sha256) VALUES (uuid_v7(), $1, $2, $3, $4, $5::int, $6, $7) ON CONFLICT (created_by, "
+        "idempotency_key) DO NOTHING RETURNING id), items AS (INSERT INTO sweep_items (sweep_id, item, "
+        "request) SELECT s.id, r.place - 1, r.one FROM s, json_array_elements($8::json) WITH ORDINALITY r "
+        "(one, place)) SELECT id FROM s";
     static const char outdate[] =
         "UPDATE sweeps SET idempotency_key = NULL, body_sha256 = NULL WHERE created_by = $1 AND "
         "idempotency_key = $2 AND created_at <= now() - " ADV_KEY_LIFETIME;
-    adv_uuid_make(id);
     const struct adv_idempotency *key = order->idempotency;
-    int items = 0;
     adv_code code = ADV_OK;
     *created = false;
     if (key) code = adv_db_run(db, outdate, ADV_VALUES(key->principal, key->key), NULL, err);
     if (code) return code;
-    code = adv_db_change(db, sql,
-                         ADV_VALUES(id, order->principal, order->project, order->label, order->kind,
-                                    ADV_INTEGER(order->items_count), key ? key->key : NULL,
-                                    key ? key->body_digest : NULL, order->list),
-                         &items, err);
-    *created = items > 0;
+    code = adv_db_id(db, sql,
+                     ADV_VALUES(order->principal, order->project, order->label, order->kind,
+                                ADV_INTEGER(order->items_count), key ? key->key : NULL,
+                                key ? key->body_digest : NULL, order->list),
+                     id, err);
+    *created = id[0] != '\0';
     return code || *created || !key ? code : adv_sweep_of_key(db, key, id, err);
 }
 

@@ -58,14 +58,8 @@ static adv_code list_plans(const struct adv_verification_order *order, struct ad
 adv_code adv_verification_newest_id(struct adv_db *db, const char *run_id, char id[ADV_UUID_BYTES],
                                     adv_err *err)
 {
-    struct adv_rows rows;
-    adv_code code =
-        adv_db_run(db, "SELECT id FROM verifications WHERE run_id = $1::uuid ORDER BY id DESC LIMIT 1",
-                   ADV_VALUES(run_id), &rows, err);
-    if (code) return code;
-    (void)snprintf(id, ADV_UUID_BYTES, "%s", rows.count ? adv_rows_text(&rows, 0, 0) : "");
-    adv_rows_free(&rows);
-    return ADV_OK;
+    static const char sql[] = "SELECT id FROM verifications WHERE run_id = $1::uuid ORDER BY id DESC LIMIT 1";
+    return adv_db_id(db, sql, ADV_VALUES(run_id), id, err);
 }
 
 /* The verification that the key has made. */
@@ -91,31 +85,29 @@ adv_code adv_verification_create(struct adv_db *db, const struct adv_verificatio
     /* A word that is there already ends the plan where it begins. */
     static const char sql[] =
         "WITH v AS (INSERT INTO verifications (id, run_id, mode, created_by, idempotency_key, body_sha256) "
-        "VALUES ($1::uuid, $2::uuid, $3, $4, $6, $7) ON CONFLICT (created_by, idempotency_key) DO NOTHING "
-        "RETURNING id) INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, "
+        "VALUES (uuid_v7(), $1::uuid, $2, $3, $5, $6) ON CONFLICT (created_by, idempotency_key) DO NOTHING "
+        "RETURNING id), plans AS (INSERT INTO verification_plans (verification_id, rank, plan_sha256, plan, "
         "predicted, predicted_hbm_bytes_per_device, state, ended_at, verdict, compiled_hbm_bytes_per_device, "
         "result) SELECT v.id, (p ->> 'rank')::int, p ->> 'digest', p ->> 'plan', p -> 'predicted', (p #>> "
         "'{predicted,hbm_bytes_per_device}')::float8, CASE WHEN k.result IS NULL THEN 'queued' ELSE 'done' "
         "END, CASE WHEN k.result IS NOT NULL THEN now() END, k.verdict, k.compiled_hbm_bytes_per_device, "
-        "k.result FROM v CROSS JOIN json_array_elements($5::json) p LEFT JOIN proofs k ON k.plan_sha256 = p "
-        "->> 'digest'";
+        "k.result FROM v CROSS JOIN json_array_elements($4::json) p LEFT JOIN proofs k ON k.plan_sha256 = p "
+        "->> 'digest') SELECT id FROM v";
     static const char outdate[] =
         "UPDATE verifications SET idempotency_key = NULL, body_sha256 = NULL WHERE created_by = $1 AND "
         "idempotency_key = $2 AND created_at <= now() - " ADV_KEY_LIFETIME;
     const struct adv_idempotency *key = order->idempotency;
     struct adv_text list;
-    int plans = 0;
     adv_code code = list_plans(order, &list, err);
-    adv_uuid_make(id);
+    id[0] = '\0';
     if (!code && key) code = adv_db_run(db, outdate, ADV_VALUES(key->principal, key->key), NULL, err);
     if (!code)
-        code =
-            adv_db_change(db, sql,
-                          ADV_VALUES(id, order->run_id, order->whole ? "whole" : "assign", order->principal,
-                                     list.data, key ? key->key : NULL, key ? key->body_digest : NULL),
-                          &plans, err);
+        code = adv_db_id(db, sql,
+                         ADV_VALUES(order->run_id, order->whole ? "whole" : "assign", order->principal,
+                                    list.data, key ? key->key : NULL, key ? key->body_digest : NULL),
+                         id, err);
     adv_text_free(&list);
-    *created = plans > 0;
+    *created = id[0] != '\0';
     code = adv_store_run_added(db, order->run_id, code, err);
     return code || *created || !key ? code : find_by_key(db, key, id, err);
 }

@@ -162,3 +162,37 @@ test('the last run that passed is the last by the clock of the database, whichev
   await ahead.stop();
   await right.stop();
 });
+
+test('what is newest is so by the clock of the database, whichever daemon was ahead', under, async () => {
+  const fault = faults('newest');
+  fault.ahead(3600);
+  const database = freshDatabase('fault_newest');
+  const ahead = await startDaemon({ database, env: fault.env });
+  const right = await startDaemon({ database });
+  const request = estimateRequest({ project: 'clocks', store: true });
+  const run_ = await (await right.post('/v1/estimate', request)).json();
+  const here = `/v1/runs/${run_.run_id}`;
+  const made = async (path, body, member) => {
+    const ids = [];
+    for (const daemon of [ahead, right]) {
+      const answer = await (await daemon.post(path, body(ids.length))).json();
+      assert.ok(answer[member], JSON.stringify(answer));
+      ids.push(answer[member]);
+    }
+    return ids.reverse(); // newest first
+  };
+  const list = async (path, name) => (await (await right.fetch(path)).json())[name];
+  const memory = (n) => ({ step_time_s: run_.step_time_s * (1 + n / 100), hbm_bytes_per_device: run_.hbm_bytes_per_device / (1 + n), source: 's', at: `2026-11-2${n}` });
+  const measurements = await made(`${here}/measurements`, memory, 'measurement_id');
+  assert.deepEqual((await list(`${here}/measurements`, 'measurements')).map((one) => one.measurement_id), measurements);
+  assert.deepEqual((await list('/v1/accuracy', 'rows')).map((one) => one.measurement_id), measurements);
+  assert.equal((await (await right.fetch('/v1/accuracy')).json()).memory.measured.bias_frac, 1, 'of the newest bytes');
+  const verifications = await made(`${here}/verifications`, (n) => ({ rank: 1, mode: n ? 'whole' : 'assign' }), 'verification_id');
+  assert.deepEqual((await list(`${here}/verifications`, 'verifications')).map((one) => one.verification_id), verifications);
+  const sweeps = await made('/v1/sweeps', () => ({ kind: 'estimate', requests: [estimateRequest()] }), 'sweep_id');
+  assert.deepEqual((await list('/v1/sweeps', 'sweeps')).map((one) => one.sweep_id), sweeps);
+  const calibrations = await made('/v1/calibrations', () => ({ project: 'clocks' }), 'calibration_id');
+  assert.deepEqual((await list('/v1/calibrations', 'calibrations')).map((one) => one.calibration_id), calibrations);
+  await ahead.stop();
+  await right.stop();
+});

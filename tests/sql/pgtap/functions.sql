@@ -77,6 +77,17 @@ DELETE FROM runs WHERE id = pg_temp.id(91);
 SELECT matches(uuid_v7()::text, '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$', 'an id is a UUID version 7');
 SELECT cmp_ok(abs(('x' || lpad(translate(left(uuid_v7()::text, 13), '-', ''), 16, '0'))::bit(64)::bigint - extract(epoch FROM clock_timestamp()) * 1000)::integer,
     '<', 2000, 'whose first 48 bits are the milliseconds of now');
+CREATE FUNCTION pg_temp.two_ids() RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+    first uuid := uuid_v7();
+    since timestamptz := clock_timestamp();
+BEGIN
+    WHILE clock_timestamp() < since + interval '1 microsecond' LOOP
+    END LOOP;
+    RETURN ARRAY[first, uuid_v7()];
+END
+$$;
+SELECT is((SELECT count(*)::integer FROM generate_series(1, 200), LATERAL pg_temp.two_ids() two WHERE two[1] < two[2]), 200, 'ids made within a millisecond are in order');
 SELECT is(run_words(ARRAY['Llama3.1-8B', 'feature/x', '', 'v5e'])::text, $$'1' '8b' 'feature' 'llama3' 'v5e' 'x'$$, 'words are cut at what is no letter or digit');
 SELECT ok(run_words(ARRAY['Llama3.1-8B']) @@ run_search(q) = wanted, format('%L %s', q, CASE WHEN wanted THEN 'finds it' ELSE 'does not' END))
 FROM (VALUES ('llama', true), ('LLAMA3 8b', true), ('lama', false), ('llama 70b', false), ($$'; DROP--$$, false), ('ll:*&!', true), ('!llama', true)) v (q, wanted);

@@ -4,6 +4,7 @@
 
 #include "engine/json/decode_bodies.h"
 #include "server/api.h"
+#include "server/sha256.h"
 #include "server/store_measurements.h"
 #include "server/store_runs.h"
 
@@ -89,7 +90,8 @@ static adv_code store(struct adv_exchange *exchange, int rank, bool *created, st
 {
     struct adv_measured_plan plan;
     struct adv_measured measured;
-    const struct adv_measurement_key key = {exchange->parameters[0], rank};
+    char beginning[ADV_SHA256_HEX];
+    struct adv_measurement_key key = {exchange->parameters[0], rank, NULL};
     adv_code code = read_plan(exchange, rank, &plan, err);
     if (code) return code;
     code = is_log(exchange)
@@ -97,6 +99,10 @@ static adv_code store(struct adv_exchange *exchange, int rank, bool *created, st
                : adv_decode_measured(adv_exchange_body(exchange), exchange->body_bytes, &measured, err);
     if (code) return code;
     code = adv_measured_check(&measured, &plan, err);
+    if (!code && measured.beginning_bytes > 0) {
+        adv_sha256_hex(adv_exchange_body(exchange), measured.beginning_bytes, beginning);
+        key.beginning = beginning;
+    }
     if (!code && measured.at[0]) code = check_time(exchange, measured.at, err);
     if (code) return code;
     return adv_store_measurement_save(exchange->db, &key, &measured, &plan, created, json, err);

@@ -32,6 +32,35 @@ static void digest_of_log(const struct adv_measured *measured, char digest[ADV_S
     adv_sha256_hex(numbers, (size_t)length, digest);
 }
 
+/* The log that has grown takes the place of what it was, or is that. One that is shorter, as one that was
+ * sent before, changes nothing. ADV_E_NOT_FOUND: no log of the plan begins like it. */
+static adv_code supersede(struct adv_db *db, const struct adv_measurement_key *key,
+                          const struct adv_measured *measured, const char *at, struct adv_text *json,
+                          adv_err *err)
+{
+    static const char sql[] =
+        "WITH before AS (SELECT id, (steps_count, warm_up_steps_count, measured_step_time_s, "
+        "measured_step_time_p25_s, measured_step_time_p75_s) IS NOT DISTINCT FROM ($5::int, $6::int, "
+        "$7::float8, $8::float8, $9::float8) AS is_same FROM measurements WHERE run_id = $1::uuid AND rank = "
+        "$2::int AND log_beginning_sha256 = $3), grown AS (UPDATE measurements m SET measured_at = "
+        "coalesce($4::timestamptz, now()), steps_count = $5::int, warm_up_steps_count = $6::int, "
+        "measured_step_time_s = $7::float8, measured_step_time_p25_s = $8::float8, measured_step_time_p75_s "
+        "= $9::float8, measured_step_time_mad_s = $10::float8, measured_tokens_per_s_per_chip = $11::float8, "
+        "source = $12, log_sha256 = NULL FROM before b WHERE m.id = b.id AND NOT b.is_same AND m.steps_count "
+        "<= $5::int RETURNING m.*), m AS (SELECT * FROM grown UNION ALL SELECT * FROM measurements WHERE id "
+        "IN (SELECT id FROM before) AND NOT EXISTS (SELECT FROM grown)) SELECT "
+        "json_build_object(" MEASUREMENT_MEMBERS ") FROM m";
+    if (!key->beginning) return ADV_E_NOT_FOUND;
+    return adv_db_print(
+        db, sql,
+        ADV_VALUES(key->run_id, ADV_INTEGER(key->rank), key->beginning, at,
+                   ADV_INTEGER(measured->steps_count), ADV_INTEGER(measured->warm_up_steps_count),
+                   ADV_NUMBER(measured->step_time_s), ADV_NUMBER(measured->step_time_p25_s),
+                   ADV_NUMBER(measured->step_time_p75_s), ADV_NUMBER(measured->step_time_mad_s),
+                   ADV_NUMBER(measured->tokens_per_s_per_chip), measured->source),
+        json, err);
+}
+
 adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurement_key *key,
                                     const struct adv_measured *measured, const struct adv_measured_plan *plan,
                                     bool *created, struct adv_text *json, adv_err *err)
@@ -40,20 +69,23 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
         "WITH m AS (INSERT INTO measurements (id, run_id, rank, measured_at, source, steps_count, "
         "measured_step_time_s, measured_tokens_per_s_per_chip, measured_hbm_bytes_per_device, step_time_s, "
         "step_time_low_s, step_time_high_s, hbm_bytes_per_device, warm_up_steps_count, "
-        "measured_step_time_p25_s, measured_step_time_p75_s, measured_step_time_mad_s, log_sha256) VALUES (uuid_v7(), "
+        "measured_step_time_p25_s, measured_step_time_p75_s, measured_step_time_mad_s, log_sha256, "
+        "log_beginning_sha256) VALUES (uuid_v7(), "
         "$1::uuid, $2::int, coalesce($3::timestamptz, now()), $4, $5::int, $6::float8, $7::float8, "
         "$8::float8, $9::float8, $10::float8, $11::float8, $12::float8, $13::int, $14::float8, $15::float8, "
-        "$16::float8, $17) ON CONFLICT DO NOTHING RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS
+        "$16::float8, $17, $18) ON CONFLICT DO NOTHING RETURNING *) SELECT json_build_object(" MEASUREMENT_MEMBERS
         ") FROM m";
-    /* A log says no time: the same numbers of as many steps are the same log, sent twice. Sent at the same
-     * moment, the second is refused by its digest; those of earlier releases have none. */
+    /* A log without a beginning says no time: the same numbers of as many steps are the same log, sent twice.
+     * Sent at the same moment, the second is refused by its digest. Of logs that earlier releases took in the
+     * beginning is not known. */
     static const char same[] =
         "SELECT json_build_object(" MEASUREMENT_MEMBERS ") FROM measurements m WHERE run_id = $1::uuid AND "
         "rank = $2::int AND ($3::timestamptz IS NULL OR measured_at = $3::timestamptz) AND source = $4 AND "
         "measured_step_time_s = $5::float8 AND measured_tokens_per_s_per_chip IS NOT DISTINCT FROM "
         "$6::float8 AND measured_hbm_bytes_per_device IS NOT DISTINCT FROM $7::float8 AND ($3::timestamptz "
         "IS NOT NULL OR (steps_count, warm_up_steps_count, measured_step_time_p25_s, "
-        "measured_step_time_p75_s) IS NOT DISTINCT FROM ($8::int, $9::int, $10::float8, $11::float8)) LIMIT 1";
+        "measured_step_time_p75_s) IS NOT DISTINCT FROM ($8::int, $9::int, $10::float8, $11::float8) AND "
+        "($12::text IS NULL OR log_beginning_sha256 IS NULL)) LIMIT 1";
     char digest[ADV_SHA256_HEX];
     const bool counted = measured->steps_count > 0;
     const char *rank = ADV_INTEGER(key->rank);
@@ -64,10 +96,11 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
     const char *steps = counted ? ADV_INTEGER(measured->steps_count) : NULL;
     const char *warm_up = counted ? ADV_INTEGER(measured->warm_up_steps_count) : NULL;
     const char *p25 = ADV_NUMBER(measured->step_time_p25_s), *p75 = ADV_NUMBER(measured->step_time_p75_s);
-    const struct adv_values as_before =
-        ADV_VALUES(key->run_id, rank, at, measured->source, step_time, tokens, hbm, steps, warm_up, p25, p75);
-    adv_code code = counted && !at ? adv_db_print(db, same, as_before, json, err) : ADV_E_NOT_FOUND;
+    const struct adv_values as_before = ADV_VALUES(key->run_id, rank, at, measured->source, step_time, tokens,
+                                                   hbm, steps, warm_up, p25, p75, key->beginning);
     *created = false;
+    adv_code code = supersede(db, key, measured, at, json, err);
+    if (code == ADV_E_NOT_FOUND && counted && !at) code = adv_db_print(db, same, as_before, json, err);
     if (code != ADV_E_NOT_FOUND) return code;
     digest_of_log(measured, digest);
     code = adv_db_print(db, insert,
@@ -75,11 +108,12 @@ adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurem
                                    ADV_NUMBER(plan->step_time_s), ADV_NUMBER(plan->step_time_low_s),
                                    ADV_NUMBER(plan->step_time_high_s), ADV_NUMBER(plan->hbm_bytes_per_device),
                                    warm_up, p25, p75, ADV_NUMBER(measured->step_time_mad_s),
-                                   counted && !at ? digest : NULL),
+                                   counted && !at && !key->beginning ? digest : NULL, key->beginning),
                         json, err);
     *created = code == ADV_OK;
     if (code != ADV_E_NOT_FOUND) return adv_store_run_added(db, key->run_id, code, err);
-    code = adv_db_print(db, same, as_before, json, err);
+    code = supersede(db, key, measured, at, json, err); /* the same log, sent at the same moment */
+    if (code == ADV_E_NOT_FOUND) code = adv_db_print(db, same, as_before, json, err);
     if (code != ADV_E_NOT_FOUND) return code;
     return adv_err_add(err, ADV_E_CONFLICT, "", "give each measurement the time at which it was taken",
                        "'%.64s' has measured this plan at that time with other numbers", measured->source);

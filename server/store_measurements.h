@@ -21,11 +21,15 @@
 
 struct adv_measurement_key {
     const char *run_id;
-    int rank; /* which plan of the run */
+    int rank;              /* which plan of the run */
+    const char *beginning; /* SHA-256 of the beginning of a log, in hexadecimal; NULL: none is known */
 };
 
 /* Stores a measurement and appends it as JSON. `created` is false when the same one was stored before: same
- * plan, source and time, same numbers. ADV_E_CONFLICT: same plan, source and time but other numbers. */
+ * plan, source and time, same numbers; or a log of the plan with the same beginning, whose numbers it takes
+ * over unless the stored ones are of more steps. ADV_E_CONFLICT: same plan, source and time but other
+ * numbers.
+ */
 ADV_MUST_CHECK adv_code adv_store_measurement_save(struct adv_db *db, const struct adv_measurement_key *key,
                                                    const struct adv_measured *measured,
                                                    const struct adv_measured_plan *plan, bool *created,

@@ -77,6 +77,20 @@ static int read_steps(const char *log, const char *end, struct step *steps)
     return count;
 }
 
+/* How many bytes of the log are its beginning: up to the end of the line of the first step that is warm. What
+ * follows may be repeated after a restart, or be said by the hosts in any order; 0: no such line. */
+static size_t beginning_of(const char *log, const char *end)
+{
+    double first = (double)NAN;
+    for (const char *line = log; line < end; line = end_of_line(line, end) + 1) {
+        const struct step step = read_line(line, end_of_line(line, end));
+        if (!isfinite(step.number) || !isfinite(step.seconds) || step.seconds <= 0.0) continue;
+        if (isnan(first)) first = step.number;
+        if (step.number >= first + ADV_LOG_WARM_UP_STEPS) return (size_t)(end_of_line(line, end) - log);
+    }
+    return 0;
+}
+
 /* Takes out the lines of the steps that a restarted job begins with: it compiles and warms up as the first
  * did. Steps that begin again tell of a restart: from its last checkpoint a job goes back further than the
  * lines of its hosts are apart, but not to the first step of the log, where the log of another host begins.
@@ -180,6 +194,7 @@ adv_code adv_measured_from_log(const char *log, size_t log_bytes, const struct a
         int first = 0;
         while (first < count && steps[first].number < steps[0].number + ADV_LOG_WARM_UP_STEPS) first++;
         measured->warm_up_steps_count = first;
+        measured->beginning_bytes = beginning_of(log, end);
         if (first < count)
             take_steps(steps + first, count - first, plan, values, measured);
         else

@@ -17,6 +17,7 @@ struct adv_measured {
     int steps_count;                         /* steps that the time is the median of; 0 when it was given */
     int warm_up_steps_count;                 /* that were left out before them */
     double step_time_p25_s, step_time_p75_s; /* quartiles of the steps */
+    size_t beginning_bytes; /* of a log, what stays as it is while the log grows; 0: not known */
     double step_time_mad_s; /* median distance of a step from the median; robust against single slow ones */
     char source[ADV_LIMIT_NAME];
     char at[40]; /* 2026-11-21T05:00:00Z; "" = now */
@@ -38,7 +39,8 @@ enum { ADV_LOG_WARM_UP_STEPS = 3 };
  * of which several lines tell (each host of a job writes one, mixed or one log after the other) counts once,
  * as its slowest line says; gradient accumulation is inside a step. A job that was restarted goes back to its
  * last checkpoint: of each step that it repeats the last time counts, and the three that it restarts with do
- * not. Leaves source and at alone. ADV_E_INVALID: no such lines, or too few steps. */
+ * not. The beginning of the log ends with the line of the first step that is warm. Leaves source and at
+ * alone. ADV_E_INVALID: no such lines, or too few steps. */
 ADV_MUST_CHECK adv_code adv_measured_from_log(const char *log, size_t log_bytes,
                                               const struct adv_measured_plan *plan,
                                               struct adv_measured *measured, adv_err *err);

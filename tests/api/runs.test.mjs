@@ -284,8 +284,38 @@ test('a training log is read as the median of its steps after the first', async 
   const again = await post(log, '?rank=2&source=night%20run');
   assert.deepEqual([again.status, (await again.json()).measurement_id], [200, row.measurement_id], 'a log that is sent again is no other measurement');
   assert.equal((await post(log, '?source=night%20run')).status, 201, 'of another plan it is one');
-  assert.equal((await post(log + line(6, 5.5), '?rank=2&source=night%20run')).status, 201, 'and so is another log');
+  assert.equal((await post(log.replace('seconds: 90', 'seconds: 91'), '?rank=2&source=night%20run')).status, 201, 'and so is the log of another training');
   assert.equal((await get(`/v1/runs/${advised.run_id}/measurements`)).measurements.length, 3);
+});
+
+test('a log that grows is one measurement, however often it is sent', async () => {
+  const run = await store({ project: 'growing' });
+  const line = (step, seconds) => `completed step: ${step}, seconds: ${seconds}, TFLOP/s/device: 400.1, loss: 9.1\n`;
+  const log = (steps, warm, head = 'starting\n') => head + Array.from({ length: steps }, (_, step) => line(step, step < 3 ? 90 - step : warm + step / 1000)).join('');
+  const post = async (text, status, query = '') => {
+    const answer = await daemon.fetch(`/v1/runs/${run.run_id}/measurements${query}`, { method: 'POST', body: text, headers: { 'Content-Type': 'text/plain' } });
+    assert.equal(answer.status, status, await answer.clone().text());
+    return answer.json();
+  };
+  const warm = run.step_time_s;
+  const first = await post(log(5, warm), 201);
+  const grown = await post(log(50, warm), 200);
+  assert.deepEqual([grown.measurement_id, grown.steps_count, grown.source], [first.measurement_id, 47, first.source]);
+  assert.ok(grown.at > first.at && grown.measured_step_time_s > first.measured_step_time_s, 'its numbers are those of the longer log');
+  assert.deepEqual(await post(log(50, warm), 200), grown, 'the same again is the same');
+  assert.deepEqual(await post(log(5, warm), 200), grown, 'what was sent before, and comes late, changes nothing');
+  const named = await post(log(60, warm), 200, '?source=later&at=2026-11-20');
+  assert.deepEqual([named.measurement_id, named.steps_count, named.source, named.at], [first.measurement_id, 57, 'later', '2026-11-20T00:00:00.000000Z']);
+  const sent = await Promise.all([70, 80, 90, 100].map((steps) => post(log(steps, warm), 200)));
+  assert.equal(new Set(sent.map((one) => one.measurement_id)).size, 1);
+  assert.equal((await get('/v1/accuracy?project=growing')).judged_count, 1);
+  const other = await post(log(5, warm, 'starting another\n'), 201);
+  const { judged_count: judged, rows } = await get('/v1/accuracy?project=growing');
+  assert.deepEqual([judged, rows.map((one) => [one.measurement_id, one.steps_count])], [2, [[other.measurement_id, 2], [first.measurement_id, 97]]]);
+  const at = await Promise.all(Array.from({ length: 4 }, (_, n) => daemon.fetch(`/v1/runs/${run.run_id}/measurements`,
+    { method: 'POST', body: log(5 + n, warm, 'at once\n'), headers: { 'Content-Type': 'text/plain' } })));
+  assert.deepEqual(at.map((one) => one.status).sort(), [200, 200, 200, 201], 'sent for the first time at one moment');
+  assert.equal((await get('/v1/accuracy?project=growing')).judged_count, 3);
 });
 
 test('accuracy is predicted against measured, by chip and model and in all', async () => {

@@ -38,6 +38,32 @@ static void the_first_three_steps_are_left_out_and_hosts_may_be_mixed(void **sta
     assert_int_equal(adv_measured_check(&measured, &plan, &err), ADV_OK);
 }
 
+static size_t beginning_of(const char *log)
+{
+    static adv_err err;
+    struct adv_measured measured;
+    assert_int_equal(read_log(log, &measured, &err), ADV_OK);
+    return measured.beginning_bytes;
+}
+
+static void the_beginning_of_a_log_stays_while_it_grows(void **state)
+{
+    (void)state;
+#define BEGINNING                                                                                            \
+    "starting\ncompleted step: 7, seconds: 90\ncompleted step: 8, seconds: 2\ncompleted step: 10, seconds: 2"
+    assert_int_equal(beginning_of(BEGINNING), sizeof BEGINNING - 1);
+    assert_int_equal(beginning_of(BEGINNING "\ncompleted step: 11, seconds: 2\n"), sizeof BEGINNING - 1);
+    assert_int_equal(beginning_of(BEGINNING
+                                  "\ncompleted step: 7, seconds: 91\ncompleted step: 8, seconds: 3\n"
+                                  "completed step: 10, seconds: 3\n"),
+                     sizeof BEGINNING - 1);
+    /* the end of one host's log before that of another: nothing in it stays */
+    assert_int_equal(beginning_of("completed step: 9, seconds: 2\ncompleted step: 6, seconds: 2\n"
+                                  "completed step: 7, seconds: 2\ncompleted step: 8, seconds: 2\n"),
+                     0);
+#undef BEGINNING
+}
+
 /* Two hosts of one job write the same steps; in `mixed` line by line, in `behind` one log after the other. */
 static void a_step_of_which_several_hosts_tell_counts_once_as_its_slowest_says(void **state)
 {
@@ -243,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_three_steps_are_left_out_and_hosts_may_be_mixed),
+        cmocka_unit_test(the_beginning_of_a_log_stays_while_it_grows),
         cmocka_unit_test(a_step_of_which_several_hosts_tell_counts_once_as_its_slowest_says),
         cmocka_unit_test(of_a_step_repeated_after_a_restart_the_last_counts_and_its_warm_up_does_not),
         cmocka_unit_test(hosts_that_write_a_little_late_are_hosts),

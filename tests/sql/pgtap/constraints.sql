@@ -37,7 +37,7 @@ SELECT throws_ok(pg_temp.with_column(r, c, v), '23514', NULL, format('%s.%s is n
     ('tokens', 'name', $$''$$), ('tokens', 'sha256', $$'tpu_secret'$$), ('tokens', 'scopes', $$'root'$$), ('tokens', 'scopes', $$''$$),
     ('tokens', 'scopes', $$'read,'$$), ('sweeps', 'items_count', '0'), ('sweeps', 'kind', $$'kernel'$$), ('sweeps', 'state', $$'done'$$),
     ('sweeps', 'done_count', '3'), ('proofs', 'verdict', $$'failed'$$), ('proofs', 'mode', $$'half'$$), ('proofs', 'plan_sha256', $$'short'$$),
-    ('proofs', 'compiled_hbm_bytes_per_device', 'NULL'), ('measurements', 'log_sha256', $$'short'$$),
+    ('proofs', 'compiled_hbm_bytes_per_device', 'NULL'), ('measurements', 'log_sha256', $$'short'$$), ('measurements', 'log_beginning_sha256', $$'short'$$),
     ('calibrations', 'project', $$''$$), ('calibrations', 'engine_version', $$'v'$$), ('calibrations', 'catalog_hash', $$'h'$$)) v (r, c, v);
 SELECT throws_ok(format('INSERT INTO calibrations (id, project, factors, fit, engine_version, catalog_hash) VALUES (pg_temp.id(4), %L, %L, %L, %s)', 'alpha', '{}', '{}', e),
     '23514', NULL, 'no engine of a calibration is: ' || e) FROM unnest(ARRAY[$$repeat('v', 96), 'h'$$, $$'v', repeat('h', 96)$$]) e;

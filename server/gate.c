@@ -282,14 +282,15 @@ bool adv_gate_is_refuted(const struct adv_gate_side *side)
     return side->word.known && strcmp(side->word.verdict, "does_not_fit") == 0 && !side->now.is_what_if;
 }
 
-/* A word of the compiler that no limit asks for, and that says otherwise than the prediction. */
+/* A word of the compiler that says otherwise than the prediction, and is told by no reason: a limit that asks
+ * for it tells a bad one. */
 static void note_disagreement(const struct adv_gate_side *candidate, const struct adv_gate_limits *limits,
                               struct adv_gate_verdict *verdict)
 {
     const struct adv_verification_word *word = &candidate->word;
     const bool compiles = word->known && strcmp(word->verdict, "compiles") == 0;
-    if (!word->known || limits->must_compile || candidate->now.is_what_if || adv_gate_is_refuted(candidate) ||
-        compiles == candidate->now.fits)
+    if (!word->known || candidate->now.is_what_if || adv_gate_is_refuted(candidate) ||
+        (limits->must_compile && !compiles) || compiles == candidate->now.fits)
         return;
     NOTE(verdict, "compiler_disagrees",
          "the candidate is predicted %s, and the compiler's verdict on it is %.16s (%.100s)",

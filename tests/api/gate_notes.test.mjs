@@ -175,10 +175,10 @@ test('a candidate that the compiler has refuted does not fit, whatever is predic
   assert.ok(codes((await judge({ baseline: { run_id: candidate }, candidate: { run_id: baseline } })).notes).includes('baseline_does_not_fit'));
 });
 
-test('a word that says otherwise than the prediction is noted where no limit asks for it', async () => {
+test('a word that says otherwise than the prediction is noted, unless a limit that asks for it has told it', async () => {
   const [baseline, tight] = [await store(request()), await store(request({}, { per_device_batch_size: 64, remat_policy: 'minimal' }))];
   const refused = await store(request({}, { per_device_batch_size: 2 }));
-  const asked = (id) => judge({ baseline: { run_id: baseline }, candidate: { run_id: id } });
+  const asked = (id, limits = {}) => judge({ baseline: { run_id: baseline }, candidate: { run_id: id }, limits });
   assert.equal((await daemon.post(`/v1/runs/${tight}/verifications`, {})).status, 202);
   await compile();
   assert.equal((await daemon.post(`/v1/runs/${refused}/verifications`, {})).status, 202);
@@ -186,6 +186,11 @@ test('a word that says otherwise than the prediction is noted where no limit ask
   const one = await asked(tight);
   assert.equal(one.verdict, 'fail');
   assert.match(one.notes.find(({ code }) => code === 'compiler_disagrees').detail, /not to fit, and the compiler's verdict on it is compiles/);
+  const proven = await asked(tight, { must_compile: true }); // who asks for the compiler's word is told that it was good
+  assert.deepEqual([proven.verdict, proven.reasons.map(({ code }) => code)], ['fail', ['does_not_fit']]);
+  assert.match(proven.notes.find(({ code }) => code === 'compiler_disagrees').detail, /not to fit, and the compiler's verdict on it is compiles/);
+  const told = await asked(refused, { must_compile: true });
+  assert.deepEqual([told.reasons.map(({ code }) => code), told.notes.filter(({ code }) => code === 'compiler_disagrees')], [['does_not_compile'], []]);
   const two = await asked(refused);
   assert.equal(two.verdict, 'pass');
   assert.match(two.notes.find(({ code }) => code === 'compiler_disagrees').detail, /to fit, and the compiler's verdict on it is refused/);

@@ -247,6 +247,7 @@ test('a database that stops answering slows nothing but what needs it', async ()
     const waiting = Array.from({ length: 20 }, () => daemon.post('/v1/estimate', estimateRequest({ store: true })));
     await sleep(200);
     const trying = daemon.post('/v1/estimate', estimateRequest({ store: 'try' }));
+    const listening = Array.from({ length: 3 }, () => daemon.fetch(`/v1/sweeps/${stored.run_id}/events`));
     const waits = [];
     for (let i = 0; i < 20; i++) {
       const one = performance.now();
@@ -259,6 +260,8 @@ test('a database that stops answering slows nothing but what needs it', async ()
     assert.ok(ready.store_waiting > 0);
     for (const response of await Promise.all(waiting)) assert.equal(response.status, 503, await response.text());
     assert.equal((await (await trying).json()).stored, false);
+    for (const response of await Promise.all(listening)) // no room, no worker in time or no answer: an event in any case
+      assert.match(`${response.status} ${await response.text()}`, /^200 retry: 2000\nevent: away\ndata: \{.*"status":503,.*\}\n\n$/);
     assert.ok(Date.now() - begin < 25000, `${Date.now() - begin} ms`);
     await until('noticed', async () => (await (await daemon.fetch('/readyz')).json()).database === 'away');
     const fast = Date.now();

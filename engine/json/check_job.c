@@ -147,9 +147,10 @@ adv_code adv_check_body(const struct adv_check_spec *spec, const char *text, siz
     adv_code code = read_candidate(spec, text, text_bytes, &candidate, err);
     if (code) return code;
     name_run(candidate, spec);
-    json_t *baseline = spec->baseline_run_id ? json_pack("{s:s}", "run_id", spec->baseline_run_id)
-                                             : json_pack("{s:s, s:s}", "project", spec->baseline_project,
-                                                         "label", spec->baseline_label);
+    const char *run_id = spec->stand_in_run_id ? spec->stand_in_run_id : spec->baseline_run_id;
+    json_t *baseline =
+        run_id ? json_pack("{s:s}", "run_id", run_id)
+               : json_pack("{s:s, s:s}", "project", spec->baseline_project, "label", spec->baseline_label);
     ADV_JSON_OWN json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:b}", "baseline", baseline, "candidate",
                                           candidate, "limits", limits_of(spec), "allow_unlike",
                                           adv_encode_strings(spec->unlike, spec->unlike_count), "reports", 1);
@@ -163,6 +164,18 @@ static char *take_text(json_t *root, const char *member)
     return value ? strdup(value) : NULL;
 }
 
+/* The run that the check was against, where a note says that it stands in for a baseline. */
+static char *take_stand_in(const json_t *root)
+{
+    const json_t *notes = json_object_get(root, "notes");
+    for (struct adv_json_walk note = {.in = notes}; adv_json_next(&note);) {
+        const char *code = json_string_value(json_object_get(note.value, "code"));
+        if (code && strcmp(code, "stand_in_baseline") == 0)
+            return take_text(json_object_get(root, "baseline"), "run_id");
+    }
+    return NULL;
+}
+
 bool adv_check_answer_read(const char *text, size_t text_bytes, struct adv_check_answer *answer)
 {
     ADV_JSON_OWN json_t *root = adv_json_load(text, text_bytes, JSON_REJECT_DUPLICATES, NULL);
@@ -174,6 +187,7 @@ bool adv_check_answer_read(const char *text, size_t text_bytes, struct adv_check
         answer->pass = pass;
         answer->markdown = take_text(reports, "markdown");
         answer->junit = take_text(reports, "junit");
+        answer->stand_in_run_id = take_stand_in(root);
         (void)json_object_del(root, "reports");
         answer->json = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
     }
@@ -187,6 +201,7 @@ void adv_check_answer_free(struct adv_check_answer *answer)
     free(answer->json);
     free(answer->markdown);
     free(answer->junit);
+    free(answer->stand_in_run_id);
     memset(answer, 0, sizeof *answer);
 }
 

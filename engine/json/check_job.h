@@ -13,7 +13,8 @@
 struct adv_check_spec {
     const char *baseline_run_id;                   /* or, when NULL, project and label */
     const char *baseline_project, *baseline_label; /* NUL-terminated */
-    const char *accelerator; /* "v6e-256": for candidates that name no cluster; may be NULL */
+    const char *stand_in_run_id; /* the run that stands in for that baseline, once it is known; may be NULL */
+    const char *accelerator;     /* "v6e-256": for candidates that name no cluster; may be NULL */
     int limits_count, unlike_count;
     struct {
         const char *name;
@@ -36,7 +37,8 @@ ADV_MUST_CHECK adv_code adv_check_body(const struct adv_check_spec *spec, const 
 struct adv_check_answer {
     bool pass;
     char *json;             /* the answer without the reports */
-    char *markdown, *junit; /* all three malloc'ed, see adv_check_answer_free */
+    char *markdown, *junit; /* all malloc'ed, see adv_check_answer_free */
+    char *stand_in_run_id;  /* the baseline, where no run was set as it; else NULL */
 };
 
 /* false, and nothing to free: this is no answer of a check. */

@@ -103,6 +103,20 @@ test('a stored candidate becomes a run of the baseline\'s project and label; of 
   assert.deepEqual(await list('git_ref=own-place'), [['other', 'zz']]);
 });
 
+test('candidates of one call are held to the same run, also where one stands in for the baseline', async () => {
+  const { run_id: first } = await (await daemon.post('/v1/estimate', plan(1, { store: true, project: 'alpha', label: 'unset' }))).json();
+  const passed = await (await daemon.post('/v1/checks', { baseline: { run_id: first }, candidate: plan(1, { store: true, project: 'alpha', label: 'unset' }),
+    limits: { time_per_token_increase_frac: 0.1 } })).json();
+  const json = join(folder, 'same.json');
+  const files = [write('faster.json', plan(2)), write('as_before.json', plan(1)), write('bad.json', '{'), write('again.json', plan(1))];
+  const told = await run(['check', '--baseline', 'alpha/unset', '--store', '--json', json, ...files], { env: { TPU_ADVISOR_URL: daemon.origin } });
+  assert.equal(told.status, 2, told.err);
+  const { checks } = JSON.parse(readFileSync(json, 'utf8'));
+  assert.deepEqual(checks.map((one) => one.status), ['pass', 'pass', 'bad_input', 'pass'], 'the faster one is no measure of the others');
+  assert.deepEqual(checks.map((one) => one.check?.baseline.run_id), [passed.candidate.run_id, passed.candidate.run_id, undefined, passed.candidate.run_id]);
+  assert.equal((await (await daemon.fetch('/v1/runs?project=alpha&label=unset')).json()).runs.length, 5, 'stored under the baseline all the same');
+});
+
 test('a service that is busy for a while stores a candidate once', async () => {
   let asked_ = 0;
   const keys = new Set();

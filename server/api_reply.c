@@ -160,14 +160,14 @@ static void put_encoded(struct adv_text *text, const char *value)
 
 void adv_api_link_next(struct adv_exchange *exchange, const struct adv_text *page)
 {
-    static const char member[] = "\"next_cursor\":";
+    static const char member[] = "\"next_cursor\""; /* blanks may follow: the database writes them */
     struct adv_text link;
     const char *at = NULL;
     if (page->overflow || !page->data) return;
     for (const char *found = page->data; (found = strstr(found, member)); found++) at = found;
     if (!at) return;
     at += sizeof member - 1;
-    at += strspn(at, " ");
+    at += strspn(at, " :");
     if (*at != '"') return;
     const size_t length = strcspn(++at, "\"");
     adv_text_init(&link, LINK_LIMIT_BYTES);

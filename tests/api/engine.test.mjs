@@ -54,6 +54,34 @@ test('a page links to the next, with the filters it was asked with', async () =>
   assert.equal(seen.length, 4);
 });
 
+test('every list links to its next page, and the last to none', async () => {
+  const project = 'pages';
+  const requests = [1, 2, 3].map((steps) => ({ ...estimateRequest(), config: { ...estimateRequest().config, gradient_accumulation_steps: steps } }));
+  let sweep;
+  for (let i = 0; i < 3; i++) {
+    const run = await (await daemon.post('/v1/estimate', estimateRequest({ store: true, project }))).json();
+    const put = { method: 'PUT', body: JSON.stringify({ run_id: run.run_id }), headers: { 'Content-Type': 'application/json' } };
+    assert.equal((await daemon.fetch(`/v1/baselines/${project}/label-${i}`, put)).status, 201);
+    assert.equal((await daemon.post(`/v1/runs/${run.run_id}/measurements`, { step_time_s: run.step_time_s, source: 's', at: '2026-11-20' })).status, 201);
+    sweep = (await (await daemon.post('/v1/sweeps', { kind: 'estimate', project, requests })).json()).sweep_id;
+  }
+  for (let i = 0; i < 3; i++) assert.equal((await daemon.post('/v1/calibrations', { project })).status, 201);
+  for (const [path, name] of [['/v1/runs', 'runs'], ['/v1/baselines', 'baselines'], ['/v1/accuracy', 'rows'], ['/v1/sweeps', 'sweeps'],
+    ['/v1/calibrations', 'calibrations'], [`/v1/sweeps/${sweep}`, 'items']]) {
+    const seen = new Set();
+    let pages = 0;
+    for (let next = `${path}?${name === 'items' ? '' : `project=${project}&`}limit=2`; next; pages++) {
+      const response = await daemon.fetch(next);
+      const page = await response.json();
+      for (const row of page[name]) seen.add(JSON.stringify(row));
+      const link = response.headers.get('link');
+      assert.equal(Boolean(link), page.next_cursor !== null, `${next}: ${link}`);
+      next = link && /^<([^>]*)>; rel="next"$/.exec(link)[1];
+    }
+    assert.deepEqual([pages, seen.size], [2, 3], path);
+  }
+});
+
 test('the form\'s files keep their tags', async () => {
   const first = await daemon.fetch('/');
   const tag = first.headers.get('etag');

@@ -334,6 +334,10 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
                              struct adv_gate_verdict *verdict)
 {
     const struct adv_gate_numbers *from = &baseline->now, *to = &candidate->now;
+    if (candidate->run_id[0] && strcmp(candidate->run_id, baseline->run_id) == 0)
+        NOTE(verdict, "same_run",
+             "the candidate is the baseline: run %s is compared with itself, and nothing is told of a change",
+             candidate->run_id);
     note_reevaluation("baseline", baseline, verdict);
     note_reevaluation("candidate", candidate, verdict);
     const char *outdated = to->outdated[0] ? to->outdated : from->outdated;

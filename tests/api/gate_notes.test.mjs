@@ -52,6 +52,15 @@ test('a candidate that fits only on what-if hardware passes with a note, on eith
   assert.match((await noted({ ...request(), cluster: whatIf }, { ...request(), cluster: whatIf })).what_if_hardware, /^the baseline and the candidate are/);
 });
 
+test('a run that is compared with itself is said to be: a pass tells of no change', async () => {
+  const id = await store(request());
+  const self = await judge({ baseline: { run_id: id }, candidate: { run_id: id }, limits: { time_per_token_increase_frac: 0 } });
+  assert.equal(self.verdict, 'pass');
+  assert.match(self.notes.find(({ code }) => code === 'same_run').detail, new RegExp(`run ${id} is compared with itself`));
+  const equal = await judge({ baseline: { run_id: id }, candidate: request({ store: true }), limits: { time_per_token_increase_frac: 0 } });
+  assert.deepEqual(equal.notes.filter(({ code }) => code === 'same_run'), [], 'one that equals it is another run');
+});
+
 test('a check without a limit says that it compares nothing', async () => {
   const { run_id: id } = { run_id: await store(request()) };
   for (const limits of [undefined, null, {}, { step_time_increase_frac: null }]) {

@@ -101,7 +101,8 @@ static adv_code check_run(struct adv_db *db, const char *project, const char *ru
 
 #define NOTED                                                                                                \
     " RETURNING project, label, run_id, updated_at, xmax = 0 AS created), noted AS (INSERT INTO "            \
-    "baseline_history (project, label, run_id, changed_by) SELECT project, label, run_id, $4 FROM put) "     \
+    "baseline_history (project, label, run_id, changed_by) SELECT project, label, run_id, $4 FROM put "      \
+    "WHERE updated_at >= statement_timestamp()) "                                                            \
     "SELECT run_id, to_char(updated_at" ADV_AS_TIME ", to_char(updated_at" AS_TAG ", created FROM put"
 #define INSERTED                                                                                             \
     "WITH put AS (INSERT INTO baselines (project, label, run_id, updated_at) SELECT $1, $2, id, "            \
@@ -112,9 +113,11 @@ adv_code adv_store_baseline_put(struct adv_db *db, const struct adv_baseline_nam
                                 const struct adv_baseline_condition *condition, struct adv_baseline *baseline,
                                 bool *created, adv_err *err)
 {
-    /* Of these rows, those that were inserted and not updated have an xmax of 0. */
+    /* Of these rows, those that were inserted and not updated have an xmax of 0. To name the run that is the
+     * baseline already, as who had no answer does again, changes neither its tag nor its history. */
     static const char always[] =
-        INSERTED "UPDATE SET run_id = excluded.run_id, updated_at = clock_timestamp()" NOTED;
+        INSERTED "UPDATE SET run_id = excluded.run_id, updated_at = CASE WHEN baselines.run_id = "
+                 "excluded.run_id THEN baselines.updated_at ELSE clock_timestamp() END" NOTED;
     static const char when_new[] = INSERTED "NOTHING" NOTED;
     static const char when_same[] =
         "WITH put AS (UPDATE baselines b SET run_id = $3::uuid, updated_at = clock_timestamp() WHERE "

@@ -367,6 +367,20 @@ test('a name has no control characters', async () => {
     assert.equal((await problem(assert, await put(path, { run_id: id }), 422, 'invalid-request')).errors[0].pointer, pointer);
 });
 
+test('a baseline that is put again, as by who had no answer, is not moved: its tag and its history stay', async () => {
+  const path = '/v1/baselines/again/main';
+  const [one, two] = [await store(request({ project: 'again' })), await store(request({ project: 'again' }))];
+  const made = await put(path, { run_id: one.run_id });
+  const again = await put(path, { run_id: one.run_id });
+  assert.deepEqual([made.status, again.status, again.headers.get('etag')], [201, 200, made.headers.get('etag')]);
+  assert.deepEqual(await again.json(), await made.json());
+  const moved = await put(path, { run_id: two.run_id });
+  assert.notEqual(moved.headers.get('etag'), made.headers.get('etag'));
+  assert.equal((await put(path, { run_id: two.run_id })).status, 200);
+  const { history } = await (await daemon.fetch(`${path}?history=true`)).json();
+  assert.deepEqual(history.map((row) => row.run_id), [two.run_id, one.run_id]);
+});
+
 test('two who move a baseline at once: If-Match lets one of them win', async () => {
   const one = await store(request());
   const two = await store(request());

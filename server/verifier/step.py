@@ -24,6 +24,7 @@ OF_THE_RUN = {"tokenizer_path", "tokenizer_type", "hf_path", "dataset_path", "pr
 PR_SET_PDEATHSIG = 1
 OF_THE_MACHINE = {errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
 SHORT = 3  # exit status of a child for which the machine had no room
+SAID_CHARS = 1500  # that a row keeps of why it ended
 NO_STEP = "the compiled program holds no training step: nothing that the model computes reaches the loss"
 
 
@@ -192,6 +193,13 @@ class Job:
         except OSError:
             return open(os.path.join(self.folder, "log"), errors="replace").read()[-3000:]
 
+    def said(self):
+        """Why it ended: what the refusal says, whose first lines hold the reason, or else the end of the log."""
+        text = self.text()
+        if not os.path.exists(os.path.join(self.folder, "refusal")):
+            return text[-SAID_CHARS:]
+        return text.split("Suspected Python Code Location:")[0].strip()[:SAID_CHARS]
+
     def stage(self):
         """How far it is: checking, tracing, compiling, generating."""
         if not os.path.exists(os.path.join(self.folder, "checked")):
@@ -254,7 +262,7 @@ class Job:
             fault = self.fault or "XLA left no report of the program's memory"
             compiled.update(verdict="died", text=f"{fault}: {text[-1400:]}".strip().rstrip(":"))
         else:
-            compiled.update(verdict="timeout" if end == "timeout" else "refused", text=text[-1500:])
+            compiled.update(verdict="timeout" if end == "timeout" else "refused", text=self.said())
         if "need_bytes_per_device" in compiled:
             compiled["host_bytes_per_device"] = found["spaces"].get("host", 0)
             for name in ("argument_bytes", "heap_bytes", "live_peak_bytes", "peak_moment", "moments", "alive", "turned"):

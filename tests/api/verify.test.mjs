@@ -256,5 +256,8 @@ test('the keys that MaxText refuses, or misses, are named', { skip: !hasPython &
   assert.equal(found.verdict, 'refused');
   assert.deepEqual(found.refused_keys, ['hf_access_token', 'tokenizer_path']);
   assert.match(found.reason, /Engram requires both/);
+  const places = `\nSuspected Python Code Location:\n${'  /usr/lib/python3.12/maxtext/layers/decoders.py:1195:35 [layers]\n'.repeat(40)}`;
+  const internal = 'JaxRuntimeError: INTERNAL: host-call.2 expects the shape of operand 0 to match the async shape';
+  assert.equal(judged({ ...dumped(''), refusal: internal + places }, 'refused', known).reason, internal, 'not where it came from');
   assert.deepEqual(judged({ ...dumped(''), refusal: "XlaRuntimeError: 'use_indexer'" }, 'refused', known).refused_keys, [], 'not of its checks');
 });

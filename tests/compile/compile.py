@@ -74,7 +74,7 @@ def main():
             with open(options.out, "a", encoding="utf-8") as out:
                 out.write(json.dumps(row) + "\n")
             print(f"{row['id']}: {compiled['verdict']} {compiled.get('need_bytes_per_device', 0) / 1e9:.2f} GB, "
-                  f"{compiled['seconds']} s", *(compiled.get("text") or "").strip().splitlines()[-1:], flush=True)
+                  f"{compiled['seconds']} s", *(compiled.get("text") or "").strip().splitlines()[:1], flush=True)
             if not options.keep:
                 shutil.rmtree(job.folder, ignore_errors=True)
 

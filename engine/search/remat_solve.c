@@ -23,8 +23,8 @@ struct solve {
     double best;                 /* metric to beat */
     double needs;                /* the highest metric that had to be below it for what is being priced */
     struct adv_remat_reach reach;
-    bool context_stays;  /* the family's context may not go to the host: adv_plan_context_is_strided */
-    bool found, bounded; /* a plan was kept; a branch was closed because it cannot win */
+    bool stays[ADV_TENSOR_COUNT]; /* the family's tensor may not go to the host: adv_plan_host_refuses */
+    bool found, bounded;          /* a plan was kept; a branch was closed because it cannot win */
     struct adv_places best_at;
     struct adv_estimate *best_estimate;
     struct adv_remat_amounts usual, other;   /* the second with the layer input in another place */
@@ -112,7 +112,7 @@ static bool kept(const struct solve *solve, int unit)
 
 static bool may_go(const struct solve *solve, int unit)
 {
-    return !solve->context_stays || solve->space->units[unit].tensor != ADV_TENSOR_CONTEXT;
+    return !solve->stays[solve->space->units[unit].tensor];
 }
 
 /* The kept units that may go to the host, largest first. */
@@ -326,7 +326,7 @@ static enum adv_remat_outcome solve_pinned(struct solve *solve)
 static bool share_last(const struct solve *solve, struct adv_places *at)
 {
     int last = solve->space->units_count - 1;
-    if (last >= 0 && !may_go(solve, last)) last--;
+    while (last >= 0 && !may_go(solve, last)) last--;
     if (last < 0) return false;
     const struct adv_remat_unit *unit = &solve->space->units[last];
     if (unit->has_leader) put_tensor(at, unit->leader, ADV_PLACE_OFFLOAD);
@@ -408,7 +408,9 @@ static enum adv_remat_outcome out_of_budget(struct solve *solve)
 static bool enter(struct solve *solve, struct adv_estimate *priced)
 {
     const struct adv_advise_request *request = solve->pricer->request;
-    solve->context_stays = adv_plan_context_is_strided(&solve->family, &request->model, &request->cluster);
+    for (int i = 0; i < ADV_TENSOR_COUNT; i++)
+        solve->stays[i] =
+            adv_plan_host_refuses(&solve->family, &request->model, &request->cluster, (enum adv_tensor)i);
     adv_remat_set_all(solve->space, &solve->family, ADV_PLACE_REMAT);
     solve->nowhere = adv_remat_places(&solve->family);
     adv_remat_relax(solve->space, &solve->family);

@@ -340,6 +340,12 @@ int adv_plan_sequence_shards(const struct adv_plan *plan);
 bool adv_plan_context_is_strided(const struct adv_plan *plan, const struct adv_model *model,
                                  const struct adv_cluster *cluster);
 
+/* Whether libtpu refuses to compile the scanned step with this tensor on the host: the context where it is
+ * strided, and in qwen3_next, whose linear layers loop inside the scan over blocks, the tensors of the
+ * feed-forward, though not its other ones (libtpu 0.0.50.1; four generations of chips). */
+bool adv_plan_host_refuses(const struct adv_plan *plan, const struct adv_model *model,
+                           const struct adv_cluster *cluster, enum adv_tensor tensor);
+
 /* How many devices share one copy of the weights: attention and dense feed-forward, and routed experts. */
 int adv_plan_weight_shards(const struct adv_plan *plan);
 int adv_plan_expert_shards(const struct adv_plan *plan);

@@ -474,6 +474,7 @@ static const struct {
     {"expert-tile-rows", ILLEGAL, BATCH, adv_rule_tile_rows},
     {"expert-tile-tails", WASTE, BATCH, adv_rule_tile_tails},
     {"strided-host-copy", REFUSED, BATCH, adv_rule_strided_context},
+    {"nested-host-copy", REFUSED, MESH, adv_rule_nested_feed_forward},
     {"offload-with-clipping", WASTE, MESH, adv_rule_offload_unclipped},
 };
 enum { RULES_COUNT = sizeof rules / sizeof *rules };

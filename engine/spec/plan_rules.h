@@ -77,4 +77,4 @@ adv_rule adv_rule_linear_context, adv_rule_compressed_context, adv_rule_multimod
     adv_rule_ulysses, adv_rule_usp, adv_rule_local_under_ring, adv_rule_local_masks, adv_rule_fp8_full,
     adv_rule_fp8_accumulation, adv_rule_native_format, adv_rule_muon, adv_rule_predicted_tokens,
     adv_rule_vmem_limit, adv_rule_strided_context, adv_rule_fusion_and_offload, adv_rule_no_sparsecores,
-    adv_rule_offload_unclipped;
+    adv_rule_offload_unclipped, adv_rule_nested_feed_forward;

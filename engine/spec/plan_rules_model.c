@@ -1,5 +1,6 @@
 /* plan_rules_model.c: what MaxText refuses of single models' blocks. */
 #include <math.h>
+#include <stdio.h>
 
 #include "engine/spec/plan.h"
 #include "engine/spec/plan_rules.h"
@@ -126,4 +127,40 @@ bool adv_rule_batch_split_halves(const struct adv_rule_facts *facts, struct adv_
                            "an even number of sequences for each batch shard",
                            "the batch-split schedule of %s halves the %.6g sequences of a batch shard",
                            facts->model->name, facts->sequences_per_shard);
+}
+
+static bool nests_feed_forward(const struct adv_plan *plan, const struct adv_model *model,
+                               enum adv_tensor tensor)
+{
+    static const enum adv_tensor feed_forward[] = {
+        ADV_TENSOR_MLPWI,       ADV_TENSOR_MLPWI_0,     ADV_TENSOR_MLPWI_1,  ADV_TENSOR_MLPWO,
+        ADV_TENSOR_MOE_MLPWI_0, ADV_TENSOR_MOE_MLPWI_1, ADV_TENSOR_MOE_MLPWO};
+    if (model->decoder != ADV_DECODER_QWEN3_NEXT || !plan->family.scan_layers) return false;
+    for (size_t i = 0; i < sizeof feed_forward / sizeof *feed_forward; i++)
+        if (feed_forward[i] == tensor) return true;
+    return false;
+}
+
+bool adv_plan_host_refuses(const struct adv_plan *plan, const struct adv_model *model,
+                           const struct adv_cluster *cluster, enum adv_tensor tensor)
+{
+    return tensor == ADV_TENSOR_CONTEXT ? adv_plan_context_is_strided(plan, model, cluster)
+                                        : nests_feed_forward(plan, model, tensor);
+}
+
+bool adv_rule_nested_feed_forward(const struct adv_rule_facts *facts, struct adv_rule_report *report)
+{
+    for (int tensor = 0; tensor < ADV_TENSOR_COUNT; tensor++) {
+        if (facts->plan->placements[tensor] != ADV_PLACE_OFFLOAD ||
+            !nests_feed_forward(facts->plan, facts->model, (enum adv_tensor)tensor))
+            continue;
+        char pointer[64];
+        (void)snprintf(pointer, sizeof pointer, "/config/%s", adv_tensor_name((enum adv_tensor)tensor));
+        return adv_rule_broken(
+            report, pointer, "keep it on the device or recompute it",
+            "libtpu 0.0.50.1 refuses %s on the host (\"expects the shape of operand 0 to match "
+            "the async shape\"): layers of qwen3_next loop inside the scan over blocks",
+            adv_tensor_name((enum adv_tensor)tensor));
+    }
+    return false;
 }

@@ -97,16 +97,17 @@ static void try_places(const struct problem *problem, struct adv_plan plan, doub
     for (int i = 0; i < open->units_count; i++) ways *= 3;
     for (long way = 0; way < ways; way++) {
         bool on_device = plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] != ADV_PLACE_OFFLOAD;
+        bool refused = false;
         long digits = way;
         for (int i = 0; i < open->units_count; i++, digits /= 3) {
-            plan.placements[open->units[i].tensor] = (enum adv_placement)(digits % 3);
+            const enum adv_tensor tensor = open->units[i].tensor;
+            plan.placements[tensor] = (enum adv_placement)(digits % 3);
+            refused = refused || (digits % 3 == ADV_PLACE_OFFLOAD &&
+                                  adv_plan_host_refuses(&plan, &request->model, &request->cluster, tensor));
             on_device = on_device && digits % 3 != ADV_PLACE_OFFLOAD;
         }
         struct adv_estimate estimate;
-        if (plan.placements[ADV_TENSOR_CONTEXT] == ADV_PLACE_OFFLOAD &&
-            adv_plan_context_is_strided(&plan, &request->model, &request->cluster))
-            continue;
-        if (price(problem, &plan, &estimate)) judge(&estimate, memory_frac, on_device, answer);
+        if (!refused && price(problem, &plan, &estimate)) judge(&estimate, memory_frac, on_device, answer);
     }
 }
 

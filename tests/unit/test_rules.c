@@ -225,6 +225,35 @@ static void padding_between_rows_keeps_the_context_of_one_sequence_off_the_host(
     }
 }
 
+/* As libtpu 0.0.50.1 took and refused on compiled steps of 8 layers on v5p; also on v4, v6e and tpu7x. */
+static void layers_that_loop_inside_a_block_keep_their_feed_forward_off_the_host(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *config;
+        bool refused;
+    } cases[] = {{"qwen3-next-80b-a3b", "\"moe_mlpwi_0\":\"offload\"", true},
+                 {"qwen3-next-80b-a3b", "\"moe_mlpwo\":\"offload\"", true},
+                 {"qwen3-next-80b-a3b", "\"mlpwi_0\":\"offload\"", true},
+                 {"qwen3-next-80b-a3b", "\"moe_mlpwi_0\":\"device\"", false},
+                 {"qwen3-next-80b-a3b", "\"out_proj\":\"offload\"", false},
+                 {"qwen3-next-80b-a3b", "\"query_proj\":\"offload\"", false},
+                 {"qwen3-next-80b-a3b", "\"decoder_layer_input\":\"offload\"", false},
+                 {"gemma4-26b", "\"moe_mlpwi_0\":\"offload\"", false},
+                 {"qwen3.5-35b-a3b", "\"moe_mlpwi_0\":\"offload\"", false}}; /* on v6e and v4 */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"%s\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x2x4\"},"
+                       "\"config\":{\"remat_policy\":\"custom\",%s}}",
+                       cases[i].model, cases[i].config);
+        assert_int_equal(decode(text), ADV_OK);
+        const char *broken = adv_plan_broken_rule(&request.plan, &request.model, &request.cluster);
+        assert_int_equal(broken != NULL, cases[i].refused);
+        if (broken) assert_string_equal(broken, "nested-host-copy");
+    }
+}
+
 static void all_violations_are_reported_at_once(void **state)
 {
     (void)state;
@@ -395,6 +424,7 @@ int main(void)
         cmocka_unit_test(the_axes_product_is_explained_with_numbers),
         cmocka_unit_test(context_shards_divide_the_partial_blocks_of_tokamax_masks),
         cmocka_unit_test(padding_between_rows_keeps_the_context_of_one_sequence_off_the_host),
+        cmocka_unit_test(layers_that_loop_inside_a_block_keep_their_feed_forward_off_the_host),
         cmocka_unit_test(all_violations_are_reported_at_once),
         cmocka_unit_test(every_tile_key_names_its_nearest_legal_values),
         cmocka_unit_test(a_sequence_without_blocks_is_told_the_lengths_that_have_them),

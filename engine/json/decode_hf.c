@@ -270,12 +270,22 @@ static void read_deepseek(const struct reader *reader)
         FIELD("first_k_dense_replace", first_num_dense_layers, OPTIONAL),
     };
     struct adv_model_keys *keys = reader->keys;
+    const int64_t unread = keys->head_dim;
     read_common(reader);
     READ_FIELDS(reader, fields);
+    keys->head_dim = unread; /* latent attention has sizes of its own */
     require_plain(reader, "moe_layer_freq", 1);
     keys->is_mla = true;
     const char *method = json_string_value(json_object_get(reader->config, "topk_method"));
     keys->routed_bias = method && strcmp(method, "noaux_tc") == 0;
+}
+
+/* The library's own class always has the routing bias, and does not write topk_method. */
+static void read_deepseek3(const struct reader *reader)
+{
+    read_deepseek(reader);
+    if (!json_object_get(reader->config, "topk_method")) reader->keys->routed_bias = true;
+    reader->keys->keeps_bias_apart = true; /* decode_hf_settings.c has it trained under that name */
 }
 
 static void read_gpt_oss(const struct reader *reader)
@@ -357,7 +367,7 @@ static const struct architecture {
     {"gemma3_text", "Gemma3ForCausalLM", ADV_DECODER_GEMMA3, read_gemma3},
     {"gemma3", "Gemma3ForConditionalGeneration", ADV_DECODER_GEMMA3, read_gemma3},
     {"deepseek_v2", "DeepseekV2ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek},
-    {"deepseek_v3", "DeepseekV3ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek3},
     {"gpt_oss", "GptOssForCausalLM", ADV_DECODER_GPT_OSS, read_gpt_oss},
     {"gpt2", "GPT2LMHeadModel", ADV_DECODER_GPT3, read_gpt2},
     {"gpt_neox", "GPTNeoXForCausalLM", ADV_DECODER_GPT3, read_gpt_neox},
@@ -377,6 +387,18 @@ static const struct architecture *find_architecture(const char *model_type, cons
 bool adv_hf_is_read(const char *model_type)
 {
     return find_architecture(model_type, NULL) != NULL;
+}
+
+static const char *class_of(const json_t *config)
+{
+    return json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+}
+
+const char *adv_hf_model_type(const json_t *config)
+{
+    const char *model_type = json_string_value(json_object_get(config, "model_type"));
+    const struct architecture *architecture = find_architecture(model_type, class_of(config));
+    return architecture ? architecture->model_type : model_type;
 }
 
 static adv_code refuse_architecture(const char *at, const char *model_type, const char *class_name,
@@ -399,7 +421,7 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
     adv_model_keys_defaults(keys);
     if (!adv_json_is_object(config, at, err)) return ADV_E_INVALID;
     const char *model_type = json_string_value(json_object_get(config, "model_type"));
-    const char *class_name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    const char *class_name = class_of(config);
     const struct architecture *architecture = find_architecture(model_type, class_name);
     if (!architecture) return refuse_architecture(at, model_type, class_name, err);
     keys->decoder_block = architecture->decoder;

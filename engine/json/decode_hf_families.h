@@ -16,6 +16,10 @@ ADV_MUST_CHECK adv_code adv_decode_hf_catalogued(const struct adv_catalog *catal
 /* Whether the family is read field by field (Llama, Qwen3, DeepSeek V3, …). */
 bool adv_hf_is_read(const char *model_type);
 
+/* The family of a configuration, by its model_type or, of those read field by field, by its class in
+ * `architectures`; NULL: it says neither. */
+const char *adv_hf_model_type(const json_t *config);
+
 /* Whether the family is a plain decoder without a model file in MaxText (Phi-3, Granite, Cohere, …). */
 bool adv_hf_is_plain(const char *model_type);
 

@@ -218,7 +218,7 @@ static void put_experts(const struct writer *writer)
 void adv_decode_hf_settings(const json_t *config, const struct adv_model_keys *keys, json_t *object)
 {
     static const char *const epsilons[] = {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", NULL};
-    const char *model_type = json_string_value(json_object_get(config, "model_type"));
+    const char *model_type = adv_hf_model_type(config);
     const json_t *text = json_object_get(config, "text_config");
     const struct writer writer = {json_is_object(text) ? text : config, keys, model_type ? model_type : "",
                                   object};

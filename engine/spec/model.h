@@ -158,6 +158,7 @@ struct adv_model {
     bool has_deepstack;   /* a picture goes into single layers: with use_multimodal they cannot be scanned */
     bool has_mrope;       /* use_mrope of its file: three positions a token, with use_multimodal */
     bool splits_batch;    /* use_batch_split_schedule of its file */
+    bool keeps_bias_apart; /* its routing bias, if any, is a variable of a kind of its own */
     bool without_maxtext; /* MaxText has no such model: nothing can be started */
     int layer_kinds_count;
     struct adv_layer layers[ADV_LIMIT_LAYER_KINDS];

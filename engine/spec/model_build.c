@@ -460,6 +460,16 @@ static void check_together(const struct adv_model_keys *keys, struct complaint *
     check_experts(keys, to);
 }
 
+/* moe.py:640 of MaxText 0.2.5 goes by these names. */
+static bool keeps_bias_apart(const struct adv_model_keys *keys)
+{
+    static const char *const names[] = {"deepseek3", "deepseek4", "kimi-k2"};
+    bool apart = keys->keeps_bias_apart;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        apart |= strncmp(keys->maxtext_name, names[i], strlen(names[i])) == 0;
+    return apart;
+}
+
 static void fill_model(const struct adv_model_keys *keys, const struct scaled *dims, struct adv_model *model)
 {
     memset(model, 0, sizeof *model);
@@ -475,6 +485,7 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     model->text_only = keys->text_only;
     model->has_mrope = keys->has_mrope;
     model->splits_batch = keys->splits_batch;
+    model->keeps_bias_apart = keeps_bias_apart(keys);
     model->without_maxtext = keys->without_maxtext;
     model->has_audio = keys->has_audio;
     model->has_deepstack = keys->has_deepstack;

@@ -86,6 +86,7 @@ struct adv_model_keys {
     bool text_only;            /* MaxText refuses use_multimodal for it */
     bool has_mrope;            /* its file brings use_mrope */
     bool splits_batch;         /* its file brings use_batch_split_schedule */
+    bool keeps_bias_apart;     /* MaxText knows it by a name of DeepSeek V3's kind */
     bool without_maxtext;      /* MaxText has no model file for it: priced by a block that costs the same */
     bool has_audio;            /* its file brings use_audio */
     bool has_deepstack;        /* its vision tower feeds single layers */

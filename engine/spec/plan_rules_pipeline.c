@@ -64,17 +64,14 @@ bool adv_rule_pipeline_experts(const struct adv_rule_facts *facts, struct adv_ru
  * ("Non-RngState variable found"). */
 bool adv_rule_pipeline_bias(const struct adv_rule_facts *facts, struct adv_rule_report *report)
 {
-    static const char *const apart[] = {"deepseek3", "deepseek4", "kimi-k2"};
     const struct adv_model *model = facts->model;
-    if (facts->stage == 1) return false;
-    bool has_bias = false, is_apart = false;
+    if (facts->stage == 1 || !model->keeps_bias_apart) return false;
+    bool has_bias = false;
     for (int i = 0; i < model->layer_kinds_count; i++) has_bias |= model->layers[i].has_routed_bias;
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
-        is_apart |= strncmp(model->maxtext_name, apart[i], strlen(apart[i])) == 0;
-    if (!has_bias || !is_apart) return false;
+    if (!has_bias) return false;
     return adv_rule_broken(report, "/config/ici_pipeline_parallelism", "use no pipeline for this model",
                            "%s keeps its routing bias apart: MaxText 0.2.5 does not compile it in a pipeline",
-                           model->maxtext_name);
+                           model->name);
 }
 
 /* pipeline.py splits positions as one number a token. */

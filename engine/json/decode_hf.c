@@ -143,14 +143,14 @@ static void warn_of_rope(const struct reader *reader)
     }
 }
 
-/* Of the blocks that files of Hugging Face are read into, those that build the biases. Source: what reads
- * attention_bias in models/ of MaxText 0.2.5. */
-static void warn_of_bias(const struct reader *reader)
+/* Biases that the block does not build are left out. */
+static void leave_bias(const struct reader *reader)
 {
-    const struct adv_model_keys *keys = reader->keys;
-    if (!keys->attention_bias || !reader->warnings || keys->decoder_block == ADV_DECODER_QWEN2 ||
-        keys->decoder_block == ADV_DECODER_GPT_OSS)
-        return;
+    struct adv_model_keys *keys = reader->keys;
+    const bool always = keys->decoder_block == ADV_DECODER_GPT3;
+    if (!keys->attention_bias || always || adv_decoder_reads(keys->decoder_block, "attention_bias")) return;
+    keys->attention_bias = false;
+    if (!reader->warnings) return;
     (void)adv_err_add(reader->warnings, ADV_E_UNSUPPORTED, ADV_AT(reader->at, "attention_bias"),
                       "the time is right, the training would be another model's",
                       "MaxText's %s block has no biases in its attention, the config asks for them",
@@ -437,7 +437,7 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
     if (json_is_object(text)) reader.at = nested_at;
     architecture->read(&reader);
     warn_of_rope(&reader);
-    warn_of_bias(&reader);
+    leave_bias(&reader);
     judge_activation(&reader);
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;
 }

@@ -272,6 +272,32 @@ static void warn_of_unread(const struct adv_model_keys *keys, const char *at, co
              built ? "one shared expert" : "no shared experts", built ? "the number" : "the key");
 }
 
+/* Which blocks read the key, as far as there is room. */
+static void name_readers(const char *key, char hint[ADV_LIMIT_DETAIL])
+{
+    (void)snprintf(hint, ADV_LIMIT_DETAIL, "leave it out; these blocks read it:");
+    for (int i = 0; i < ADV_DECODER_COUNT; i++)
+        if (adv_decoder_reads((enum adv_decoder)i, key))
+            adv_append(hint, ADV_LIMIT_DETAIL, " %s", decoder_names[i]);
+}
+
+/* Keys that somebody gave and the block does not read. */
+static void warn_of_ignored(const struct adv_model_keys *keys, const json_t *value, const char *at,
+                            const json_t *overrides, const char *overrides_at, adv_err *warnings)
+{
+    const char *unread[ADV_MODEL_UNREAD_MAX];
+    const int count = warnings ? adv_model_unread(keys, unread) : 0;
+    for (int i = 0; i < count; i++) {
+        const bool is_set_over = json_object_get(overrides, unread[i]) != NULL;
+        char hint[ADV_LIMIT_DETAIL];
+        if (!is_set_over && !json_object_get(value, unread[i])) continue;
+        name_readers(unread[i], hint);
+        ADV_WARN(warnings, "ignored-key", ADV_AT(is_set_over ? overrides_at : at, unread[i]), hint,
+                 "decoder_block \"%s\" does not read %s: MaxText ignores the key",
+                 adv_decoder_name(keys->decoder_block), unread[i]);
+    }
+}
+
 /* MaxText takes the scale of gemma3's queries from its own names, and stops at others. Of files of Hugging
  * Face such a name is written. */
 static void warn_of_name(const struct adv_model_keys *keys, const json_t *value, const char *at,
@@ -318,6 +344,7 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
     if (code == ADV_OK || !refuse_label(catalog, value, at, overrides_at, &keys, err))
         add_unknown(err, &unbuilt, at, overrides, overrides_at);
     warn_of_unread(&keys, at, overrides, overrides_at, warnings);
+    warn_of_ignored(&keys, value, at, overrides, overrides_at, warnings);
     if (warnings) warn_of_name(&keys, value, at, warnings);
     return members_wrong ? ADV_E_INVALID : code;
 }

@@ -6,6 +6,7 @@
 
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/write.h"
+#include "engine/spec/model_build.h"
 
 /* Dimensions of the model as MaxText names them; 0 means the key does not apply. */
 struct dimension {
@@ -91,8 +92,9 @@ adv_code adv_config_write_model(const struct adv_model *model, struct adv_arena 
                               first->mlp_inputs > 1 ? "[\"silu\", \"linear\"]" : "[\"gelu\"]");
     if (code == ADV_OK && first->kv_lora_rank > 0)
         code = adv_config_put(config, arena, "attention_type", "\"mla\"");
-    if (code == ADV_OK && first->has_qk_norm) code = adv_config_put(config, arena, "use_qk_norm", "true");
-    if (code == ADV_OK && first->has_attention_bias)
+    if (code == ADV_OK && first->has_qk_norm && adv_decoder_reads(model->decoder, "use_qk_norm"))
+        code = adv_config_put(config, arena, "use_qk_norm", "true");
+    if (code == ADV_OK && first->has_attention_bias && adv_decoder_reads(model->decoder, "attention_bias"))
         code = adv_config_put(config, arena, "attention_bias", "true");
     if (code == ADV_OK && model->ties_embedding)
         code = adv_config_put(config, arena, "logits_via_embedding", "true");

@@ -150,16 +150,16 @@ struct adv_model {
                         */
     int64_t engram_width; /* (max n-gram - 1) x heads x head size */
     int engram_kernel;
-    unsigned mesh_axes;   /* bits (1 << enum adv_axis) of the mesh that the model brings; 0: MaxText's own */
-    bool cannot_scan;     /* MaxText refuses scan_layers */
-    bool is_multimodal;   /* use_multimodal of its file */
-    bool text_only;       /* MaxText refuses use_multimodal for it */
-    bool has_audio;       /* use_audio of its file */
-    bool has_deepstack;   /* a picture goes into single layers: with use_multimodal they cannot be scanned */
-    bool has_mrope;       /* use_mrope of its file: three positions a token, with use_multimodal */
-    bool splits_batch;    /* use_batch_split_schedule of its file */
+    unsigned mesh_axes;    /* bits (1 << enum adv_axis) of the mesh that the model brings; 0: MaxText's own */
+    bool cannot_scan;      /* MaxText refuses scan_layers */
+    bool is_multimodal;    /* use_multimodal of its file */
+    bool text_only;        /* MaxText refuses use_multimodal for it */
+    bool has_audio;        /* use_audio of its file */
+    bool has_deepstack;    /* a picture goes into single layers: with use_multimodal they cannot be scanned */
+    bool has_mrope;        /* use_mrope of its file: three positions a token, with use_multimodal */
+    bool splits_batch;     /* use_batch_split_schedule of its file */
     bool keeps_bias_apart; /* its routing bias, if any, is a variable of a kind of its own */
-    bool without_maxtext; /* MaxText has no such model: nothing can be started */
+    bool without_maxtext;  /* MaxText has no such model: nothing can be started */
     int layer_kinds_count;
     struct adv_layer layers[ADV_LIMIT_LAYER_KINDS];
     bool confident; /* false: a block the engine approximates; `caveat` says how */

@@ -509,11 +509,14 @@ static void fill_model(const struct adv_model_keys *keys, const struct scaled *d
     (void)snprintf(model->caveat, sizeof model->caveat, "%s", caveat ? caveat : "");
 }
 
-adv_code adv_model_build(const struct adv_model_keys *keys, const char *at, struct adv_model *model,
+adv_code adv_model_build(const struct adv_model_keys *given, const char *at, struct adv_model *model,
                          adv_err *err)
 {
     struct complaint to = {.at = at, .err = err};
-    check_given(keys, &to);
+    struct adv_model_keys read = *given;
+    const struct adv_model_keys *keys = &read;
+    check_given(given, &to);
+    adv_model_keys_read(&read);
     if (!to.any) check_together(keys, &to);
     if (to.any) return ADV_E_INVALID;
 

@@ -111,8 +111,20 @@ void adv_model_keys_defaults(struct adv_model_keys *keys);
  * qwen3_next and qwen3_5. */
 int adv_model_shared_experts(const struct adv_model_keys *keys);
 
-/* Makes `model` from `keys` (global_parameter_scale applied). All inconsistencies are reported at once with
- * pointers `at`/key: ADV_E_INVALID for dims that do not go together, ADV_E_UNSUPPORTED for more layer kinds
- * than the table holds. Pure; allocates nothing. */
-ADV_MUST_CHECK adv_code adv_model_build(const struct adv_model_keys *keys, const char *at,
+/* Whether MaxText's block reads the architecture key of this name. What it does not read it ignores. */
+bool adv_decoder_reads(enum adv_decoder decoder, const char *key);
+
+/* Sets the keys that the block of `keys` does not read to their defaults: the model is the same. */
+void adv_model_keys_read(struct adv_model_keys *keys);
+
+enum { ADV_MODEL_UNREAD_MAX = 40 }; /* keys that some block does not read */
+
+/* Writes the names of the keys away from their defaults that the block does not read; returns how many. The
+ * names are constant. */
+int adv_model_unread(const struct adv_model_keys *keys, const char *unread[ADV_MODEL_UNREAD_MAX]);
+
+/* Makes `model` from the keys `given` (global_parameter_scale applied) that its block reads. All
+ * inconsistencies are reported at once with pointers `at`/key: ADV_E_INVALID for dims that do not go
+ * together, ADV_E_UNSUPPORTED for more layer kinds than the table holds. Pure; allocates nothing. */
+ADV_MUST_CHECK adv_code adv_model_build(const struct adv_model_keys *given, const char *at,
                                         struct adv_model *model, adv_err *err);

@@ -369,6 +369,7 @@ static void biases_that_a_block_does_not_build_are_said(void **state)
         assert_int_equal(decode_json(root), ADV_OK);
         assert_int_equal(has_finding(&warnings, "/model/hf_config/attention_bias", "has no biases"),
                          rows[i].said);
+        assert_int_equal(model.layers[0].has_attention_bias, !rows[i].said);
         json_decref(root);
     }
 }

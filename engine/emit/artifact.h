@@ -33,6 +33,7 @@ struct adv_artifact_term {
 struct adv_artifact_source {
     const char *model, *chip, *topology, *accelerator, *engine_version; /* "" where the answer has none */
     const char *maxtext;                /* the release that the answer is for */
+    const char *jax, *libtpu;           /* the same where they are not the pinned ones, else "" */
     const struct adv_chip_nodes *nodes; /* NULL: nodes are called by the chip's name */
     int slices, devices, chips, hosts;  /* in all slices together */
     bool without_maxtext;               /* MaxText has no such model: nothing can be started */

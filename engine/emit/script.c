@@ -73,6 +73,14 @@ void adv_script_release(struct adv_text *text, const struct adv_artifact_source 
 {
     adv_text_append(text, "# For ");
     adv_maxtext_release(source->maxtext, text);
+    if (source->jax && *source->jax) {
+        adv_text_append(text, ADV_RELEASE_JAX);
+        adv_script_plain(text, source->jax);
+    }
+    if (source->libtpu && *source->libtpu) {
+        adv_text_append(text, ADV_RELEASE_LIBTPU);
+        adv_script_plain(text, source->libtpu);
+    }
     adv_text_append(text, "\n");
 }
 

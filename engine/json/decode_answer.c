@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/catalog/releases.h"
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
@@ -113,6 +114,11 @@ static struct adv_artifact_row read_row(struct reader *reader, const json_t *pla
     };
 }
 
+static const char *other_than(const char *usual, const char *said)
+{
+    return strcmp(usual, said) == 0 ? "" : said;
+}
+
 static void read_job(struct reader *reader, const struct adv_catalog *catalog, const json_t *root,
                      struct adv_artifact_source *source)
 {
@@ -129,8 +135,12 @@ static void read_job(struct reader *reader, const struct adv_catalog *catalog, c
     source->devices = (int)json_integer_value(json_object_get(cluster, "devices"));
     source->chips = (int)json_integer_value(json_object_get(cluster, "chips"));
     source->hosts = (int)json_integer_value(json_object_get(cluster, "hosts"));
-    source->maxtext = string_of(reader, json_object_get(root, "software"), "maxtext");
+    const json_t *software = json_object_get(root, "software");
+    const struct adv_software *pinned = catalog ? &adv_catalog_releases(catalog)->pinned : NULL;
+    source->maxtext = string_of(reader, software, "maxtext");
     if (!source->maxtext[0]) source->maxtext = ADV_MAXTEXT_VERSION; /* an answer that was stored before */
+    source->jax = other_than(pinned ? pinned->jax : "", string_of(reader, software, "jax"));
+    source->libtpu = other_than(pinned ? pinned->libtpu : "", string_of(reader, software, "libtpu"));
     source->engine_version = string_of(reader, json_object_get(root, "engine"), "version");
 }
 

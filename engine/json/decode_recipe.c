@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/text.h"
+#include "engine/catalog/releases.h"
 #include "engine/json/decode_text.h"
 #include "engine/json/decode_value.h"
 #include "engine/maxtext/names.h"
@@ -20,6 +21,7 @@ struct reader {
     const struct adv_recipe_wish *wish;
     struct adv_arena *arena;
     adv_err *err, *warnings;
+    const char *maxtext; /* the release that the recipe is for */
 };
 
 static adv_code refuse(const struct reader *reader, adv_code code, const char *hint, const char *detail)
@@ -158,30 +160,6 @@ static json_t *cluster_of(const struct reader *reader, const struct adv_recipe_m
     return cluster;
 }
 
-/* The cluster in the first line of a file that the advisor wrote ("# MODEL on CHIP TOPOLOGY x N slices:
- * predicted …", adv_script_headline), for those whose commands name no machine; NULL: no such line. */
-static json_t *cluster_of_headline(const char *text, size_t bytes)
-{
-    static const char marker[] = ": predicted ";
-    char line[4 * ADV_LIMIT_NAME], chip[ADV_LIMIT_NAME], topology[ADV_LIMIT_NAME];
-    for (const char *at = text, *end = text + bytes; at < end;) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        const size_t length = (size_t)((stop ? stop : end) - at);
-        (void)snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), at);
-        char *close = *line == '#' ? strstr(line, marker) : NULL;
-        if (close) *close = '\0';
-        const char *machine = NULL; /* behind the last " on ": a model's name may have one */
-        for (const char *found = close ? strstr(line, " on ") : NULL; found;
-             found = strstr(found + 1, " on "))
-            machine = found;
-        int slices = 1;
-        if (machine && sscanf(machine, " on %95s %95s x %6d slices", chip, topology, &slices) >= 2)
-            return json_pack("{s:s, s:s, s:i}", "chip", chip, "topology", topology, "slices", slices);
-        at += length + 1;
-    }
-    return NULL;
-}
-
 /* Whether the keys say which model is trained. */
 static bool keys_name_model(const json_t *keys)
 {
@@ -289,13 +267,16 @@ static adv_code judge_words(const struct reader *reader, const struct adv_recipe
                             run->line, run->stray);
 }
 
-/* Releases before 0.2 had the package MaxText. */
-static void warn_of_old_module(const struct reader *reader, const struct adv_recipe_run *run)
+/* Releases before 0.2 had the package MaxText, later ones do not. */
+static void warn_of_module(const struct reader *reader, const struct adv_recipe_run *run)
 {
-    if (strncmp(run->module, "MaxText", strlen("MaxText")) != 0) return;
-    ADV_WARN(reader->warnings, "old-module", at_recipe, "python3 -m " ADV_MAXTEXT_MODULES ".train",
-             "line %d starts %.80s, which MaxText " ADV_MAXTEXT_VERSION " does not have", run->line,
-             run->module);
+    const char *modules = adv_maxtext_modules(reader->maxtext);
+    const bool is_old = strncmp(run->module, "MaxText", strlen("MaxText")) == 0;
+    char hint[ADV_LIMIT_DETAIL];
+    if (!is_old || strcmp(modules, "MaxText") == 0) return;
+    (void)snprintf(hint, sizeof hint, "python3 -m %s.train", modules);
+    ADV_WARN(reader->warnings, "old-module", at_recipe, hint,
+             "line %d starts %.80s, which MaxText %s does not have", run->line, run->module, reader->maxtext);
 }
 
 static adv_code read_runs(const struct reader *reader, const struct adv_recipe *recipe, json_t **request)
@@ -306,7 +287,7 @@ static adv_code read_runs(const struct reader *reader, const struct adv_recipe *
     if (code == ADV_OK && run) code = judge_module(reader, run);
     if (code == ADV_OK && run) code = judge_words(reader, run);
     if (code != ADV_OK || !run) return code;
-    warn_of_old_module(reader, run);
+    warn_of_module(reader, run);
     ADV_JSON_OWN json_t *made = request_of(reader, run, &recipe->machine);
     if (reader->err->count + reader->err->lost_count > before) return reader->err->code;
     (void)json_object_set_new(made, "trains", json_true());
@@ -434,12 +415,35 @@ static adv_code read_rest(const struct reader *reader, struct adv_recipe *recipe
     return ADV_OK;
 }
 
+static const char *release_of(const struct adv_catalog *catalog, const json_t *software)
+{
+    const char *said = json_string_value(json_object_get(software, "maxtext"));
+    return said ? said : adv_catalog_releases(catalog)->pinned.maxtext;
+}
+
+/* What the first lines of a file of ours say, where nothing else does. */
+static void add_own(const struct reader *reader, const char *text, size_t text_bytes, json_t *software,
+                    json_t *request)
+{
+    json_t *cluster = NULL;
+    if (!json_is_object(request)) return;
+    if (software && !json_object_get(request, "software"))
+        (void)json_object_set(request, "software", software);
+    if (!reader->wish->has_cluster && !json_object_get(request, "cluster"))
+        cluster = adv_recipe_own_cluster(text, text_bytes);
+    if (!cluster) return;
+    (void)json_object_set_new(request, "cluster", cluster);
+    if (!json_object_get(request, "trains")) (void)json_object_set_new(request, "trains", json_false());
+}
+
 adv_code adv_decode_recipe(const struct adv_catalog *catalog, const char *text, size_t text_bytes,
                            const struct adv_recipe_wish *wish, struct adv_arena *arena, json_t **request,
                            adv_err *err, adv_err *warnings)
 {
-    const struct reader reader = {catalog, wish, arena, err, warnings};
     text = adv_json_after_mark(text, &text_bytes);
+    ADV_JSON_OWN json_t *software = adv_recipe_own_software(catalog, text, text_bytes);
+    const char *maxtext = wish->maxtext ? wish->maxtext : release_of(catalog, software);
+    const struct reader reader = {catalog, wish, arena, err, warnings, maxtext};
     const char *end = text + text_bytes, *at = text;
     *request = NULL;
     if (text_bytes > ADV_LIMIT_BODY_BYTES)
@@ -473,14 +477,6 @@ adv_code adv_decode_recipe(const struct adv_catalog *catalog, const char *text, 
         json_decref(*request);
         *request = NULL;
     }
-    if (code == ADV_OK && !wish->has_cluster && json_is_object(*request) &&
-        !json_object_get(*request, "cluster")) {
-        json_t *cluster = cluster_of_headline(text, text_bytes);
-        if (cluster) {
-            (void)json_object_set_new(*request, "cluster", cluster);
-            if (!json_object_get(*request, "trains"))
-                (void)json_object_set_new(*request, "trains", json_false());
-        }
-    }
+    if (code == ADV_OK) add_own(&reader, text, text_bytes, software, *request);
     return code;
 }

@@ -17,6 +17,7 @@ struct adv_recipe_wish {
     int command;         /* which of several trainings, from 1; 0: there must be one */
     const json_t *given; /* config beside the recipe: its keys need no value in the recipe; may be NULL */
     bool has_cluster;    /* the machine is given beside the recipe */
+    const char *maxtext; /* the release that is given beside the recipe, NULL: none */
     bool needs_model;    /* the recipe has to say the model: it is not given beside it, and is priced */
 };
 
@@ -39,6 +40,14 @@ enum adv_recipe_use { ADV_RECIPE_ESTIMATE, ADV_RECIPE_ADVISE, ADV_RECIPE_LINT };
 ADV_MUST_CHECK adv_code adv_decode_recipe_member(const struct adv_catalog *catalog, enum adv_recipe_use use,
                                                  struct adv_arena *arena, json_t **root, adv_err *err,
                                                  adv_err *warnings);
+
+/* The cluster in the headline of a file that the advisor wrote, for those whose commands name no machine; a
+ * new reference, NULL: no such line. */
+json_t *adv_recipe_own_cluster(const char *text, size_t text_bytes);
+
+/* The releases that such a file says it is for, as the member `software`; NULL: the pinned ones, or one that
+ * the catalog does not know. */
+json_t *adv_recipe_own_software(const struct adv_catalog *catalog, const char *text, size_t text_bytes);
 
 /* Whether a document of YAML is a manifest: it has apiVersion and kind. */
 bool adv_recipe_is_manifest(const json_t *document);

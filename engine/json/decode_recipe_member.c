@@ -216,6 +216,7 @@ adv_code adv_decode_recipe_member(const struct adv_catalog *catalog, enum adv_re
     (void)adv_json_int(*root, "", "recipe_command", ADV_JSON_OPTIONAL, 1, 1000, &wish.command, err);
     wish.given = use == ADV_RECIPE_ADVISE ? json_object_get(beside, "config") : beside;
     wish.has_cluster = says_machine(*root);
+    wish.maxtext = string_of(json_object_get(*root, "software"), "maxtext");
     wish.needs_model = use != ADV_RECIPE_LINT && !json_object_get(*root, "model");
     ADV_JSON_OWN json_t *said = NULL;
     adv_code code =

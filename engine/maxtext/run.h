@@ -12,6 +12,11 @@
 #define ADV_MAXTEXT_COMMIT  "e591f30c" /* whose keys the catalog has */
 #define ADV_MAXTEXT_MODULES "maxtext.trainers.pre_train"
 
+/* What stands before the releases in the line of a written file that names them. */
+#define ADV_RELEASE_MARK   "# For MaxText "
+#define ADV_RELEASE_JAX    ", JAX "
+#define ADV_RELEASE_LIBTPU ", libtpu "
+
 /* Appends the release as a reader finds it, "MaxText 0.2.5 (PyPI; keys of commit e591f30c)". */
 void adv_maxtext_release(const char *version, struct adv_text *text);
 /* The package of `train` and `train_compile` in that release. */

@@ -134,9 +134,54 @@ static void files_of_hugging_face_models_are_read_back_too(void **state)
     assert_true(plans > 40 && files > 240);
 }
 
+static bool warns(const json_t *answer, const char *code)
+{
+    for (size_t i = 0; i < json_array_size(json_object_get(answer, "warnings")); i++) {
+        const json_t *warning = json_array_get(json_object_get(answer, "warnings"), i);
+        if (strcmp(json_string_value(json_object_get(warning, "code")), code) == 0) return true;
+    }
+    return false;
+}
+
+/* A file for other releases than the pinned ones says so, and is read as one for them. */
+static void files_for_other_releases_are_read_back_for_them(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"maxtext.sh",  "maxtext.yml", "xpk.sh",
+                                        "gcluster.sh", "jobset.yaml", "verify.sh"};
+    static const char *const softwares[] = {
+        "{\"maxtext\":\"0.1.0\"}", "{\"maxtext\":\"0.2.1\",\"jax\":\"0.8.3\"}", "{\"libtpu\":\"0.0.52\"}"};
+    for (size_t i = 0; i < sizeof softwares / sizeof *softwares; i++) {
+        json_t *request = request_for(json_string("llama3.1-8b"), 1);
+        (void)json_object_set_new(request, "software", json_loads(softwares[i], 0, NULL));
+        json_t *answer = answer_to_document(ADV_REQUEST_ADVISE, request);
+        const json_t *ranked = json_array_get(json_object_get(answer, "ranked"), 0);
+        char *dumped = json_dumps(answer, JSON_REAL_PRECISION(17));
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+            struct adv_text text;
+            adv_err err;
+            adv_err_init(&err);
+            adv_text_init(&text, 1 << 20);
+            assert_int_equal(
+                adv_artifact_from_answer(catalog, names[n], dumped, strlen(dumped), 1, &text, &err), ADV_OK);
+            json_t *again = estimate_of(names[n], text.data, 1, ranked);
+            if (!json_equal(json_object_get(again, "software"), json_object_get(answer, "software")))
+                fail_msg("%s for %s is read for others:\n%s", names[n], softwares[i], text.data);
+            assert_false(warns(again, "old-module"));
+            assert_false(warns(again, "key-not-in-release"));
+            json_decref(again);
+            adv_text_free(&text);
+        }
+        free(dumped);
+        json_decref(answer);
+        json_decref(request);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(written_files_are_read_back_to_the_same_plan),
-                                       cmocka_unit_test(files_of_hugging_face_models_are_read_back_too)};
+                                       cmocka_unit_test(files_of_hugging_face_models_are_read_back_too),
+                                       cmocka_unit_test(files_for_other_releases_are_read_back_for_them)};
     return run_group_with_catalog(tests);
 }

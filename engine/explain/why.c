@@ -254,8 +254,13 @@ static void tie_text(const struct account *account, const struct adv_candidate *
 {
     struct adv_simplicity mine = adv_rank_simplicity(account->candidate);
     struct adv_simplicity its = adv_rank_simplicity(other);
+    const struct adv_estimate *estimate = &account->candidate->estimate;
     text[0] = '\0';
-    if (!adv_rank_simpler(mine, its))
+    if (adv_rank_outdoes(account->request->objective, estimate, &other->estimate))
+        adv_append(text, text_bytes,
+                   "and first because it is faster and fits more surely (probability %.2f against %.2f)",
+                   estimate->fit_probability, other->estimate.fit_probability);
+    else if (!adv_rank_simpler(mine, its))
         adv_append(text, text_bytes, "which is no simpler");
     else if (mine.dangerous != its.dangerous)
         adv_append(text, text_bytes, "and first because it leaves memory to spare");

@@ -143,13 +143,43 @@ static bool comes_first(enum adv_objective objective, const struct adv_candidate
 }
 
 /* Puts a candidate among those tied with it; stable, so equal ones stay in the order of their metric. */
-static void insert_tied(enum adv_objective objective, const struct adv_candidate *sorted,
-                        int tied[ADV_RANK_KEPT], int *tied_count, int which)
+static void insert_tied(enum adv_objective objective, const struct adv_candidate *sorted, int *tied,
+                        int *tied_count, int which)
 {
     int at = *tied_count;
     while (at > 0 && comes_first(objective, &sorted[which], &sorted[tied[at - 1]])) at--;
     (void)adv_list_open(tied, sizeof *tied, tied_count, ADV_RANK_KEPT, at);
     tied[at] = which;
+}
+
+/* In whole percent; what is sure is not surer than another that is. */
+static int sure_percent(const struct adv_estimate *estimate)
+{
+    struct adv_estimate judged = *estimate;
+    adv_estimate_verdict(&judged);
+    return (int)lround(1e2 * adv_min(judged.fit_probability, ADV_FIT_SURE_PROBABILITY));
+}
+
+bool adv_rank_outdoes(enum adv_objective objective, const struct adv_estimate *a,
+                      const struct adv_estimate *b)
+{
+    return objective != ADV_OBJECTIVE_HBM && adv_rank_metric(objective, a) < adv_rank_metric(objective, b) &&
+           sure_percent(a) > sure_percent(b);
+}
+
+/* Which of the first `count` another one outdoes. */
+static void find_outdone(enum adv_objective objective, const struct adv_candidate *sorted, int count,
+                         bool outdone[ADV_RANK_KEPT])
+{
+    int surest = 0, surest_before = 0; /* of those so far; of those that are predicted better */
+    for (int i = 0; i < count; i++) {
+        const int sure = objective == ADV_OBJECTIVE_HBM ? 0 : sure_percent(&sorted[i].estimate);
+        if (i > 0 && adv_rank_metric(objective, &sorted[i].estimate) >
+                         adv_rank_metric(objective, &sorted[i - 1].estimate))
+            surest_before = surest;
+        outdone[i] = surest_before > sure;
+        surest = sure > surest ? sure : surest;
+    }
 }
 
 /* Plans closer than the tie to the first of their group are of one. Returns how many are in the first. */
@@ -173,10 +203,17 @@ int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, 
                     int *order)
 {
     const int tied_with_first = set_groups(objective, sorted, count);
+    const int looked_at = tied_with_first < ADV_RANK_KEPT ? tied_with_first : ADV_RANK_KEPT;
     int tied[ADV_RANK_KEPT];
+    bool outdone[ADV_RANK_KEPT];
     int taken = 0, tied_count = 0;
-    for (int i = 0; i < tied_with_first && tied_count < ADV_RANK_KEPT; i++)
-        insert_tied(objective, sorted, tied, &tied_count, i);
+    find_outdone(objective, sorted, looked_at, outdone);
+    for (int pass = 0; pass < 2; pass++) {
+        int added = 0;
+        for (int i = 0; i < looked_at; i++)
+            if (outdone[i] == (pass == 1)) insert_tied(objective, sorted, tied + tied_count, &added, i);
+        tied_count += added;
+    }
     for (int i = 0; i < tied_count && taken < top_k; i++)
         if (adds_something(sorted, order, taken, &sorted[tied[i]])) order[taken++] = tied[i];
     for (int i = tied_with_first; i < count && taken < top_k; i++)

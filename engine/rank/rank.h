@@ -3,9 +3,10 @@
  * Order: by the objective as it is predicted (adv_rank_metric). Plans within ADV_RANK_TIE_FRAC of the best
  * count as tied with it (the model is not asked to tell them apart; published repetitions of one
  * configuration differ by 1 to 1.5 %), and the surest and simplest strategy that meets memory comes first:
- *  1. memory that is not dangerous: a search proposes plans of the verdict "fits" whenever there are any, so
- * this only speaks where none fits; tight plans that leave half of the margin that "fits" asks for are no
- * worse than the others;
+ *  0. one that no other is both faster and surer to fit than: who asks for less sureness is not given a plan
+ * that is slower for it;
+ *  1. memory that is not dangerous: this speaks where none fits or less sureness is asked for; tight plans
+ * that leave half of the margin that "fits" asks for are no worse than the others;
  *  2. memory that is almost sure to suffice: of first plans at the certainty that a search asks for by itself
  * the compiler refuses one of 50, and of tied plans one can mostly do without that;
  *  3. a narrower interval of the step time: a kind of plan that was measured before one that nobody
@@ -84,6 +85,11 @@ bool adv_rank_fits_again(struct adv_rank_room *room, const struct adv_estimate *
 
 /* The share of the limits within which a plan of this estimate's chip fits with ADV_FIT_SURE_PROBABILITY. */
 double adv_rank_memory_frac(const struct adv_estimate *estimate);
+
+/* Whether `a` is predicted better than `b` and fits more surely, by a whole percent and up to
+ * ADV_FIT_SURE_PROBABILITY. False where the objective is memory. */
+bool adv_rank_outdoes(enum adv_objective objective, const struct adv_estimate *a,
+                      const struct adv_estimate *b);
 
 /* The order of two tied plans, most important first; less is simpler. */
 struct adv_simplicity {

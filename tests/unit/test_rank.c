@@ -146,7 +146,7 @@ static void a_simple_plan_may_be_tight_but_not_at_the_very_limit(void **state)
 {
     (void)state;
     bool tied;
-    struct adv_candidate simple = candidate(10.1);
+    struct adv_candidate simple = candidate(9.9);
     struct adv_candidate tight = with_tensor(10);
     need(&tight, 95);
     need(&simple, 96);
@@ -159,6 +159,24 @@ static void a_simple_plan_may_be_tight_but_not_at_the_very_limit(void **state)
     simple.estimate.host_limit_bytes_per_host = 100 * GIB;
     simple.estimate.host_bytes_per_host = 99 * GIB;
     assert_int_equal(first_of(with_tensor(10), simple, &tied), 0);
+}
+
+/* Who asks for less sureness is not given a slower plan for it, however simple. */
+static void a_tight_plan_has_to_be_faster_to_come_first(void **state)
+{
+    (void)state;
+    bool tied;
+    struct adv_candidate simple = candidate(10.1), complex = with_tensor(10);
+    need(&simple, 96);
+    assert_int_equal(first_of(complex, simple, &tied), 0);
+    assert_true(tied);
+    assert_true(adv_rank_outdoes(ADV_OBJECTIVE_STEP_TIME, &complex.estimate, &simple.estimate));
+    assert_false(adv_rank_outdoes(ADV_OBJECTIVE_HBM, &complex.estimate, &simple.estimate));
+    need(&complex, 96); /* neither fits surely */
+    assert_int_equal(first_of(complex, simple, &tied), 1);
+    need(&complex, 80);
+    need(&simple, 90); /* both fit surely, the one more than the other */
+    assert_int_equal(first_of(complex, simple, &tied), 1);
 }
 
 /* What is left for sureness is more where bytes are known less well; what the asker leaves is not. */
@@ -240,6 +258,7 @@ int main(void)
         cmocka_unit_test(the_one_of_two_tied_plans_that_is_almost_sure_to_fit_is_first),
         cmocka_unit_test(only_what_is_tied_with_the_best_comes_first_for_being_simple),
         cmocka_unit_test(a_simple_plan_may_be_tight_but_not_at_the_very_limit),
+        cmocka_unit_test(a_tight_plan_has_to_be_faster_to_come_first),
         cmocka_unit_test(the_share_asked_for_is_as_large_for_every_plan),
         cmocka_unit_test(least_memory_is_ordered_by_memory),
         cmocka_unit_test(of_plans_tied_in_memory_the_faster_is_first),

@@ -7,13 +7,20 @@
 #include "engine/base/text.h"
 #include "engine/json/decode_hf_families.h"
 #include "engine/json/decode_model.h"
+#include "engine/maxtext/names.h"
 #include "engine/maxtext/run.h"
+
+/* What the library has where the file does not say; 0: what follows from the others. */
+struct defaults {
+    int64_t head_dim, kv_heads;
+};
 
 struct reader {
     const json_t *config;
     const char *at;
     struct adv_model_keys *keys;
     adv_err *err, *warnings;
+    struct defaults defaults;
 };
 
 /* An integer member into one of the keys. */
@@ -61,12 +68,18 @@ static void assume(const struct reader *reader, const char *member, int64_t valu
                (long long)value);
 }
 
-/* The fields nearly all architectures share; heads default as transformers does. */
+/* The fields nearly all architectures share; heads default as the library has them. */
 static void read_common(const struct reader *reader)
 {
     struct adv_model_keys *keys = reader->keys;
+    const struct defaults *defaults = &reader->defaults;
     keys->head_dim = 0;
     READ_FIELDS(reader, common_fields);
+    if (defaults->head_dim > 0 && !json_object_get(reader->config, "head_dim"))
+        assume(reader, "head_dim", defaults->head_dim, &keys->head_dim);
+    if (defaults->kv_heads > 0 && !json_object_get(reader->config, "num_key_value_heads") &&
+        keys->base_num_query_heads % defaults->kv_heads == 0)
+        assume(reader, "num_key_value_heads", defaults->kv_heads, &keys->base_num_kv_heads);
     if (keys->base_num_kv_heads < 0) keys->base_num_kv_heads = keys->base_num_query_heads;
     if (keys->head_dim == 0 && keys->base_num_query_heads > 0)
         keys->head_dim = keys->base_emb_dim / keys->base_num_query_heads;
@@ -141,6 +154,19 @@ static void warn_of_rope(const struct reader *reader)
                           "MaxText's llama3.1 rotary scaling has %s %g, the config asks for %g",
                           numbers[i].member, numbers[i].value, json_number_value(value));
     }
+}
+
+/* The library leaves these layers of a checkpoint out; MaxText has a key for them. */
+void adv_hf_warn_of_next_tokens(const json_t *config, const char *at, adv_err *warnings)
+{
+    static const char member[] = "num_nextn_predict_layers";
+    const json_t *given = json_object_get(config, member);
+    char hint[ADV_LIMIT_DETAIL];
+    if (!json_is_integer(given) || json_integer_value(given) < 1) return;
+    (void)snprintf(hint, sizeof hint, "set %s to %lld in config, or in pins of a search, to train them too",
+                   ADV_NAME_MTP_NUM_LAYERS, (long long)json_integer_value(given));
+    ADV_WARN(warnings, "approximated-value", ADV_AT(at, member), hint,
+             "multi-token prediction is left out: the decoder alone is priced and trained");
 }
 
 /* Biases that the block does not build are left out. */
@@ -355,22 +381,23 @@ static const struct architecture {
     const char *model_type, *class_name; /* of transformers */
     enum adv_decoder decoder;
     void (*read)(const struct reader *reader);
+    struct defaults defaults;
 } architectures[] = {
-    {"llama", "LlamaForCausalLM", ADV_DECODER_LLAMA2, read_llama},
-    {"mistral", "MistralForCausalLM", ADV_DECODER_MISTRAL, read_llama},
-    {"mixtral", "MixtralForCausalLM", ADV_DECODER_MIXTRAL, read_mixtral},
-    {"qwen2", "Qwen2ForCausalLM", ADV_DECODER_QWEN2, read_qwen2},
-    {"qwen3", "Qwen3ForCausalLM", ADV_DECODER_QWEN3, read_qwen3},
-    {"qwen3_moe", "Qwen3MoeForCausalLM", ADV_DECODER_QWEN3_MOE, read_qwen3_moe},
-    {"gemma", "GemmaForCausalLM", ADV_DECODER_GEMMA, read_gemma},
-    {"gemma2", "Gemma2ForCausalLM", ADV_DECODER_GEMMA2, read_gemma2},
-    {"gemma3_text", "Gemma3ForCausalLM", ADV_DECODER_GEMMA3, read_gemma3},
-    {"gemma3", "Gemma3ForConditionalGeneration", ADV_DECODER_GEMMA3, read_gemma3},
-    {"deepseek_v2", "DeepseekV2ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek},
-    {"deepseek_v3", "DeepseekV3ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek3},
-    {"gpt_oss", "GptOssForCausalLM", ADV_DECODER_GPT_OSS, read_gpt_oss},
-    {"gpt2", "GPT2LMHeadModel", ADV_DECODER_GPT3, read_gpt2},
-    {"gpt_neox", "GPTNeoXForCausalLM", ADV_DECODER_GPT3, read_gpt_neox},
+    {"llama", "LlamaForCausalLM", ADV_DECODER_LLAMA2, read_llama, {0, 0}},
+    {"mistral", "MistralForCausalLM", ADV_DECODER_MISTRAL, read_llama, {0, 8}},
+    {"mixtral", "MixtralForCausalLM", ADV_DECODER_MIXTRAL, read_mixtral, {0, 8}},
+    {"qwen2", "Qwen2ForCausalLM", ADV_DECODER_QWEN2, read_qwen2, {0, 0}},
+    {"qwen3", "Qwen3ForCausalLM", ADV_DECODER_QWEN3, read_qwen3, {128, 32}},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", ADV_DECODER_QWEN3_MOE, read_qwen3_moe, {0, 4}},
+    {"gemma", "GemmaForCausalLM", ADV_DECODER_GEMMA, read_gemma, {256, 16}},
+    {"gemma2", "Gemma2ForCausalLM", ADV_DECODER_GEMMA2, read_gemma2, {256, 4}},
+    {"gemma3_text", "Gemma3ForCausalLM", ADV_DECODER_GEMMA3, read_gemma3, {0, 0}},
+    {"gemma3", "Gemma3ForConditionalGeneration", ADV_DECODER_GEMMA3, read_gemma3, {0, 0}},
+    {"deepseek_v2", "DeepseekV2ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek, {0, 0}},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", ADV_DECODER_DEEPSEEK, read_deepseek3, {0, 0}},
+    {"gpt_oss", "GptOssForCausalLM", ADV_DECODER_GPT_OSS, read_gpt_oss, {64, 8}},
+    {"gpt2", "GPT2LMHeadModel", ADV_DECODER_GPT3, read_gpt2, {0, 0}},
+    {"gpt_neox", "GPTNeoXForCausalLM", ADV_DECODER_GPT3, read_gpt_neox, {0, 0}},
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
@@ -430,7 +457,12 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
                    path && *path && !adv_text_has_control(path) ? path : architecture->model_type);
 
     /* Models with vision keep the decoder's dims one level down. */
-    struct reader reader = {.config = config, .at = at, .keys = keys, .err = err, .warnings = warnings};
+    struct reader reader = {.config = config,
+                            .at = at,
+                            .keys = keys,
+                            .err = err,
+                            .warnings = warnings,
+                            .defaults = architecture->defaults};
     const json_t *text = json_object_get(config, "text_config");
     const char *nested_at = ADV_AT(at, "text_config");
     if (json_is_object(text)) reader.config = text;

@@ -343,6 +343,8 @@ adv_code adv_decode_model_over(const struct adv_catalog *catalog, const json_t *
     code = adv_model_build(&keys, at, model, &unbuilt);
     if (code == ADV_OK || !refuse_label(catalog, value, at, overrides_at, &keys, err))
         add_unknown(err, &unbuilt, at, overrides, overrides_at);
+    const json_t *hf = json_object_get(value, "hf_config");
+    if (keys.mtp_num_layers == 0) adv_hf_warn_of_next_tokens(hf, ADV_AT(at, "hf_config"), warnings);
     warn_of_unread(&keys, at, overrides, overrides_at, warnings);
     warn_of_ignored(&keys, value, at, overrides, overrides_at, warnings);
     if (warnings) warn_of_name(&keys, value, at, warnings);

@@ -22,6 +22,7 @@
 #define ADV_NAME_MEGABLOX                            "megablox"
 #define ADV_NAME_MODEL_NAME                          "model_name"
 #define ADV_NAME_MOE_FSDP_USE_TWO_STAGE_ALL_GATHER   "moe_fsdp_use_two_stage_all_gather"
+#define ADV_NAME_MTP_NUM_LAYERS                      "mtp_num_layers"
 #define ADV_NAME_MU_DTYPE                            "mu_dtype"
 #define ADV_NAME_NUM_LAYERS_PER_PIPELINE_STAGE       "num_layers_per_pipeline_stage"
 #define ADV_NAME_NUM_PIPELINE_MICROBATCHES           "num_pipeline_microbatches"

@@ -409,23 +409,6 @@ static void both_spellings_of_a_rotary_embedding_train_one_model(void **state)
     json_decref(config);
 }
 
-/* The library writes neither model_type by hand nor topk_method by itself: the class says both. */
-static void the_class_of_a_model_says_what_its_type_does(void **state)
-{
-    (void)state;
-    json_t *config = json_load_file("tests/data/hf/deepseek3-671b.json", 0, NULL);
-    json_t *whole = settings_of(config);
-    (void)json_object_del(config, "model_type");
-    (void)json_object_del(config, "topk_method");
-    json_t *by_class = settings_of(config);
-    assert_true(json_equal(whole, by_class));
-    assert_string_equal(json_string_value(json_object_get(by_class, "model_name")), "deepseek3-671b");
-    assert_true(json_is_true(json_object_get(by_class, "routed_bias")));
-    json_decref(whole);
-    json_decref(by_class);
-    json_decref(config);
-}
-
 /* Without a scaling in the file MaxText's default lengths, 163840 over 4096, would scale the softmax. */
 static void latent_attention_without_a_scaling_has_none(void **state)
 {
@@ -549,7 +532,6 @@ int main(void)
         cmocka_unit_test(biases_that_a_block_does_not_build_are_said),
         cmocka_unit_test(both_spellings_of_a_rotary_embedding_train_one_model),
         cmocka_unit_test(latent_attention_without_a_scaling_has_none),
-        cmocka_unit_test(the_class_of_a_model_says_what_its_type_does),
         cmocka_unit_test(what_maxtext_would_train_otherwise_is_without_maxtext),
         cmocka_unit_test(gemma3_layers_need_a_name_of_maxtexts),
         cmocka_unit_test(gpt_style_configs_have_the_advertised_size),

@@ -132,13 +132,19 @@ static void memory_use(struct account *account)
         estimate->host_bytes_per_host > 0 ? "; the rest of what is kept lives on the host" : "");
 }
 
+/* Whether the answer is made of steps from the baseline. */
+static bool is_within_changes(const struct account *account)
+{
+    return account->result->has_baseline && account->request->max_changes != ADV_CHANGES_ANY;
+}
+
 /* Of activations that are computed again; "" where nothing is known. */
 static const char *why_not_kept(const struct account *account)
 {
     const struct adv_advise_request *request = account->request;
     if (request->remat_pinned) return ", as remat_policy is pinned";
     if (request->objective == ADV_OBJECTIVE_HBM) return "; keeping more takes memory";
-    if (account->result->has_baseline && request->max_changes != ADV_CHANGES_ANY)
+    if (is_within_changes(account))
         return "; to keep more takes more changes or more memory, or does not pay";
     return account->result->exhaustive ? "; keeping more does not fit or does not pay" : "";
 }
@@ -256,7 +262,9 @@ static void tie_text(const struct account *account, const struct adv_candidate *
     struct adv_simplicity its = adv_rank_simplicity(other);
     const struct adv_estimate *estimate = &account->candidate->estimate;
     text[0] = '\0';
-    if (adv_rank_outdoes(account->request->objective, estimate, &other->estimate))
+    if (is_within_changes(account))
+        adv_append(text, text_bytes, "and first because changes of a baseline are ranked as predicted");
+    else if (adv_rank_outdoes(account->request->objective, estimate, &other->estimate))
         adv_append(text, text_bytes,
                    "and first because it is faster and fits more surely (probability %.2f against %.2f)",
                    estimate->fit_probability, other->estimate.fit_probability);
@@ -334,6 +342,11 @@ static void neighbour(struct account *account)
 {
     const struct adv_search_result *result = account->result;
     const struct adv_candidate *other = account->index == 0 ? result->next : &result->found[0];
+    if (!other && is_within_changes(account)) {
+        say(account->why, "No other plan within %d changed keys is legal, fits and differs from it.",
+            account->request->max_changes);
+        return;
+    }
     if (!other) {
         say(account->why, "No other plan of the %ld looked at is legal, fits and differs from it.",
             result->considered);

@@ -200,10 +200,12 @@ static int set_groups(enum adv_objective objective, struct adv_candidate *sorted
 }
 
 int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,
-                    int *order)
+                    bool as_predicted, int *order)
 {
     const int tied_with_first = set_groups(objective, sorted, count);
-    const int looked_at = tied_with_first < ADV_RANK_KEPT ? tied_with_first : ADV_RANK_KEPT;
+    const int looked_at = as_predicted                      ? 0
+                          : tied_with_first < ADV_RANK_KEPT ? tied_with_first
+                                                            : ADV_RANK_KEPT;
     int tied[ADV_RANK_KEPT];
     bool outdone[ADV_RANK_KEPT];
     int taken = 0, tied_count = 0;
@@ -216,7 +218,7 @@ int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, 
     }
     for (int i = 0; i < tied_count && taken < top_k; i++)
         if (adds_something(sorted, order, taken, &sorted[tied[i]])) order[taken++] = tied[i];
-    for (int i = tied_with_first; i < count && taken < top_k; i++)
+    for (int i = as_predicted ? 0 : tied_with_first; i < count && taken < top_k; i++)
         if (adds_something(sorted, order, taken, &sorted[i])) order[taken++] = i;
     return taken;
 }

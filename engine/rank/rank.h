@@ -112,6 +112,7 @@ double adv_rank_cutoff(enum adv_objective objective, const struct adv_candidate 
 
 /* Puts the answer's order into `order` (indices into `sorted`, by metric, with intervals), sets tie_group:
  * plans within ADV_RANK_TIE_FRAC of the first of their group are of one, and only in the first group is the
- * order another than that of the metric. Returns how many <= top_k. */
+ * order another than that of the metric. `as_predicted`: not even there, as steps from one configuration are
+ * told apart more finely than strategies. Returns how many <= top_k. */
 int adv_rank_select(enum adv_objective objective, struct adv_candidate *sorted, int count, int top_k,
-                    int *order);
+                    bool as_predicted, int *order);

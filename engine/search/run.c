@@ -324,7 +324,8 @@ static adv_code write_ranked(struct adv_search_run *run, adv_err *err)
     result->found = adv_arena_array(run->arena, (size_t)most, sizeof *result->found);
     if (!order || !result->found)
         return adv_err_add(err, ADV_E_MEMORY, "", NULL, "the request's memory is used up");
-    const int count = adv_rank_select(run->request->objective, run->kept, run->kept_count, most, order);
+    const int count = adv_rank_select(run->request->objective, run->kept, run->kept_count, most,
+                                      is_within(run) && run->request->objective != ADV_OBJECTIVE_HBM, order);
     for (int i = 0; i < count; i++) {
         if (adv_budget_over(run->request->budget)) return adv_budget_refuse(err);
         result->found[i] = run->kept[order[i]];

@@ -60,7 +60,7 @@ static int first_of(struct adv_candidate a, struct adv_candidate b, bool *tied)
         sorted[0] = b;
         sorted[1] = a;
     }
-    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, sorted, 2, 2, order), 2);
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, sorted, 2, 2, false, order), 2);
     *tied = sorted[0].tie_group == sorted[1].tie_group;
     return swapped ? !order[0] : order[0];
 }
@@ -132,11 +132,15 @@ static void only_what_is_tied_with_the_best_comes_first_for_being_simple(void **
     sorted[3].plan.family.ici[ADV_AXIS_DATA] = 2;
     for (int top_k = 1; top_k <= 4; top_k++) {
         const int expected[4] = {1, 0, 2, 3};
-        assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, sorted, 4, top_k, order), top_k);
+        assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, sorted, 4, top_k, false, order), top_k);
         assert_memory_equal(order, expected, (size_t)top_k * sizeof *order);
         assert_int_equal(sorted[0].tie_group, sorted[1].tie_group);
         assert_int_equal(sorted[2].tie_group, sorted[3].tie_group);
     }
+    for (int i = 0; i < 4; i++) order[i] = -1;
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_STEP_TIME, sorted, 4, 4, true, order), 4);
+    for (int i = 0; i < 4; i++) assert_int_equal(order[i], i); /* asked for as predicted */
+    assert_int_equal(sorted[0].tie_group, sorted[1].tie_group);
     const double cutoff = adv_rank_cutoff(ADV_OBJECTIVE_STEP_TIME, sorted, 4, 1);
     assert_true(cutoff >= 10.2 / sorted[1].estimate.tokens_per_step);
     assert_true(cutoff < 11 / sorted[2].estimate.tokens_per_step);
@@ -198,7 +202,7 @@ static void least_memory_is_ordered_by_memory(void **state)
     struct adv_candidate sorted[2] = {with_tensor(12), candidate(10)};
     int order[2];
     need(&sorted[0], 40);
-    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, sorted, 2, 2, order), 2);
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, sorted, 2, 2, false, order), 2);
     assert_int_equal(order[0], 0);
 }
 
@@ -210,7 +214,7 @@ static void of_plans_tied_in_memory_the_faster_is_first(void **state)
     need(&sorted[1], 80.5);
     need(&sorted[2], 90);
     sorted[2].plan.family.ici[ADV_AXIS_TENSOR] = 4;
-    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, sorted, 3, 3, order), 3);
+    assert_int_equal(adv_rank_select(ADV_OBJECTIVE_HBM, sorted, 3, 3, false, order), 3);
     assert_int_equal(order[0], 1);
     assert_int_equal(order[1], 0);
     assert_int_equal(order[2], 2);

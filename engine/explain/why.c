@@ -272,6 +272,8 @@ static void tie_text(const struct account *account, const struct adv_candidate *
         adv_append(text, text_bytes, "which is no simpler");
     else if (mine.dangerous != its.dangerous)
         adv_append(text, text_bytes, "and first because it leaves memory to spare");
+    else if (mine.quantised != its.quantised)
+        adv_append(text, text_bytes, "and first because its matmuls are not quantised");
     else if (mine.unsure != its.unsure)
         adv_append(text, text_bytes, "and first because it fits more surely (with %.1f %% against %.1f %%)",
                    sure_percent(account->candidate), sure_percent(other));

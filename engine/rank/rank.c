@@ -116,6 +116,7 @@ struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
     double sure_frac = adv_fit_limit_frac(&curve, ADV_RANK_ALMOST_SURE_PROBABILITY);
     double high_frac = candidate->estimate.step_time_high_s / candidate->estimate.step_time_s - 1.0;
     return (struct adv_simplicity){!adv_rank_fits(&candidate->estimate, danger_frac),
+                                   candidate->plan.family.quantization != ADV_QUANT_NONE,
                                    !adv_rank_fits(&candidate->estimate, sure_frac),
                                    (int)lround(1e3 * high_frac),
                                    adv_config_axes_count(&candidate->plan) + tensor + accumulates + offloads,
@@ -125,6 +126,7 @@ struct adv_simplicity adv_rank_simplicity(const struct adv_candidate *candidate)
 bool adv_rank_simpler(struct adv_simplicity a, struct adv_simplicity b)
 {
     if (a.dangerous != b.dangerous) return a.dangerous < b.dangerous;
+    if (a.quantised != b.quantised) return a.quantised < b.quantised;
     if (a.unsure != b.unsure) return a.unsure < b.unsure;
     if (a.doubt_permille != b.doubt_permille) return a.doubt_permille < b.doubt_permille;
     if (a.axes != b.axes) return a.axes < b.axes;

@@ -7,13 +7,14 @@
  * that is slower for it;
  *  1. memory that is not dangerous: this speaks where none fits or less sureness is asked for; tight plans
  * that leave half of the margin that "fits" asks for are no worse than the others;
- *  2. memory that is almost sure to suffice: of first plans at the certainty that a search asks for by itself
+ *  2. matmuls in the format of the activations: fewer bits change the training, and have to pay for it;
+ *  3. memory that is almost sure to suffice: of first plans at the certainty that a search asks for by itself
  * the compiler refuses one of 50, and of tied plans one can mostly do without that;
- *  3. a narrower interval of the step time: a kind of plan that was measured before one that nobody
+ *  4. a narrower interval of the step time: a kind of plan that was measured before one that nobody
  * published;
- *  4. fewer mesh axes, tensor axes counted twice, gradient accumulation and tensors on the host like one more
+ *  5. fewer mesh axes, tensor axes counted twice, gradient accumulation and tensors on the host like one more
  * each;
- *  5. fewer keys away from MaxText's defaults.
+ *  6. fewer keys away from MaxText's defaults.
  * Where the objective is memory, the faster of tied plans comes first, whatever its kind.
  * At most ADV_RANK_PER_MESH plans of one mesh.
  */
@@ -94,6 +95,7 @@ bool adv_rank_outdoes(enum adv_objective objective, const struct adv_estimate *a
 /* The order of two tied plans, most important first; less is simpler. */
 struct adv_simplicity {
     int dangerous;      /* 1: leaves less than half of the margin that "fits" asks for */
+    int quantised;      /* 1: matmuls in fewer bits, which a tie is not worth */
     int unsure;         /* 1: fits with less than ADV_RANK_ALMOST_SURE_PROBABILITY */
     int doubt_permille; /* how far the 90 % interval of the step time goes up */
     int axes; /* mesh axes, tensor axes twice, gradient accumulation and host tensors like one more each */

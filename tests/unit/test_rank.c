@@ -120,6 +120,22 @@ static void the_one_of_two_tied_plans_that_is_almost_sure_to_fit_is_first(void *
     assert_false(tied);
 }
 
+/* Fewer bits change the training: for a tie nobody takes them. */
+static void a_tie_is_not_worth_a_quantised_format(void **state)
+{
+    (void)state;
+    bool tied;
+    struct adv_candidate quantised = candidate(10);
+    quantised.plan.family.quantization = ADV_QUANT_INT8;
+    assert_int_equal(first_of(quantised, with_tensor(10.2), &tied), 1);
+    assert_true(tied);
+    struct adv_candidate unsure = candidate(9.9);
+    unsure.estimate.step_time_high_s = 11;
+    assert_int_equal(first_of(unsure, quantised, &tied), 0);
+    assert_int_equal(first_of(quantised, candidate(10.4), &tied), 0);
+    assert_false(tied);
+}
+
 /* A simpler plan that is tied with the best comes first however few are asked for; behind the ties of the
  * best, plans are in the order of their predictions. */
 static void only_what_is_tied_with_the_best_comes_first_for_being_simple(void **state)
@@ -260,6 +276,7 @@ int main(void)
         cmocka_unit_test(the_simplest_of_tied_plans_is_first),
         cmocka_unit_test(the_surer_of_two_tied_plans_is_first),
         cmocka_unit_test(the_one_of_two_tied_plans_that_is_almost_sure_to_fit_is_first),
+        cmocka_unit_test(a_tie_is_not_worth_a_quantised_format),
         cmocka_unit_test(only_what_is_tied_with_the_best_comes_first_for_being_simple),
         cmocka_unit_test(a_simple_plan_may_be_tight_but_not_at_the_very_limit),
         cmocka_unit_test(a_tight_plan_has_to_be_faster_to_come_first),

@@ -228,6 +228,19 @@ static void read_gemma(const struct reader *reader)
     read_common(reader);
 }
 
+/* What is not in the file is the library's; null is none. */
+static void read_cap(const struct reader *reader, const char *member, double usual, double *cap)
+{
+    if (!json_object_get(reader->config, member)) *cap = usual;
+    (void)adv_json_number(reader->config, reader->at, member, ADV_JSON_OPTIONAL, 0, 1e6, cap, reader->err);
+}
+
+static void read_caps(const struct reader *reader, double final_logits, double attention_logits)
+{
+    read_cap(reader, "final_logit_softcapping", final_logits, &reader->keys->final_logits_soft_cap);
+    read_cap(reader, "attn_logit_softcapping", attention_logits, &reader->keys->attn_logits_soft_cap);
+}
+
 /* MaxText's gemma2 layer is a pair: one local, one global layer. */
 static void read_gemma2(const struct reader *reader)
 {
@@ -235,10 +248,7 @@ static void read_gemma2(const struct reader *reader)
     struct adv_model_keys *keys = reader->keys;
     read_gemma(reader);
     READ_FIELDS(reader, fields);
-    (void)adv_json_number(reader->config, reader->at, "final_logit_softcapping", ADV_JSON_OPTIONAL, 0, 1e6,
-                          &keys->final_logits_soft_cap, reader->err);
-    (void)adv_json_number(reader->config, reader->at, "attn_logit_softcapping", ADV_JSON_OPTIONAL, 0, 1e6,
-                          &keys->attn_logits_soft_cap, reader->err);
+    read_caps(reader, 30, 50);
     if (keys->base_num_decoder_layers > 0 && keys->base_num_decoder_layers % 2 != 0)
         (void)adv_err_add(reader->err, ADV_E_UNSUPPORTED, ADV_AT(reader->at, "num_hidden_layers"), NULL,
                           "gemma2 alternates local and global layers: %lld is odd",
@@ -269,6 +279,9 @@ static void read_gemma3(const struct reader *reader)
     }
     read_bool(reader, "tie_word_embeddings", &keys->logits_via_embedding);
     READ_FIELDS(reader, fields);
+    read_caps(reader, 0, 0);
+    bool looks_both_ways = false;
+    read_bool(reader, "use_bidirectional_attention", &looks_both_ways);
     int pattern = 6;
     if (adv_json_int(reader->config, reader->at, "sliding_window_pattern", ADV_JSON_OPTIONAL, 1, 1000,
                      &pattern, reader->err) &&
@@ -279,6 +292,11 @@ static void read_gemma3(const struct reader *reader)
             pattern);
     }
     require_cycle(reader, 6);
+    if (looks_both_ways && reader->warnings)
+        (void)adv_err_add(reader->warnings, ADV_E_UNSUPPORTED,
+                          ADV_AT(reader->at, "use_bidirectional_attention"),
+                          "the training would be another model's, and its attention costs twice as much",
+                          "MaxText's gemma3 block attends to earlier tokens only, the config asks for all");
 }
 
 static void read_deepseek(const struct reader *reader)
@@ -322,7 +340,8 @@ static void read_gpt_oss(const struct reader *reader)
     struct adv_model_keys *keys = reader->keys;
     read_common(reader);
     READ_FIELDS(reader, fields);
-    keys->attention_bias = keys->attention_sink = keys->mlp_bias = keys->routed_bias = true;
+    keys->attention_sink = keys->mlp_bias = keys->routed_bias = true;
+    if (!json_object_get(reader->config, "attention_bias")) keys->attention_bias = true;
     require_cycle(reader, 2);
 }
 

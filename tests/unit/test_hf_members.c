@@ -84,6 +84,58 @@ static void sizes_that_a_file_leaves_out_are_those_of_the_library(void **state)
     }
 }
 
+/* Soft caps and biases are those of the file; what it leaves out the library has, and null is none. */
+static void caps_and_biases_are_read_of_every_family_that_has_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *member;
+        const char *value; /* NULL: left out */
+        double cap;
+    } rows[] = {{"gemma2-9b", "attn_logit_softcapping", NULL, 50},
+                {"gemma2-9b", "attn_logit_softcapping", "null", 0},
+                {"gemma3-27b", "attn_logit_softcapping", NULL, 0},
+                {"gemma3-27b", "attn_logit_softcapping", "50.0", 50}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "tests/data/hf/%s.json", rows[i].file);
+        json_t *config = json_load_file(path, 0, NULL), *text = json_object_get(config, "text_config");
+        json_t *decoder = text ? text : config;
+        (void)json_object_del(decoder, rows[i].member);
+        if (rows[i].value)
+            (void)json_object_set_new(decoder, rows[i].member,
+                                      json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
+        json_t *root = json_pack("{s:o}", "hf_config", config);
+        assert_int_equal(decode_over(root, NULL), ADV_OK);
+        assert_close(model.attention_soft_cap, rows[i].cap, 0);
+        json_decref(root);
+    }
+    json_t *config = json_load_file("tests/data/hf/gpt-oss-20b.json", 0, NULL);
+    json_t *root = json_pack("{s:o}", "hf_config", config);
+    assert_int_equal(decode_over(root, NULL), ADV_OK);
+    assert_true(model.layers[0].has_attention_bias);
+    (void)json_object_set_new(config, "attention_bias", json_false());
+    assert_int_equal(decode_over(root, NULL), ADV_OK);
+    assert_false(model.layers[0].has_attention_bias);
+    json_decref(root);
+}
+
+/* An embedding model that looks both ways is no decoder of MaxText. */
+static void attention_to_both_sides_is_said_to_be_another_model(void **state)
+{
+    (void)state;
+    json_t *config = json_load_file("tests/data/hf/gemma3-27b.json", 0, NULL);
+    json_t *root = json_pack("{s:o}", "hf_config", config);
+    static const char pointer[] = "/model/hf_config/text_config/use_bidirectional_attention";
+    assert_int_equal(decode_over(root, NULL), ADV_OK);
+    assert_false(has_warning(pointer, ""));
+    (void)json_object_set_new(json_object_get(config, "text_config"), "use_bidirectional_attention",
+                              json_true());
+    assert_int_equal(decode_over(root, NULL), ADV_OK);
+    assert_true(has_warning(pointer, "earlier tokens only"));
+    json_decref(root);
+}
+
 /* Layers that predict tokens behind the next are in no decoder of the library. */
 static void multi_token_prediction_that_is_left_out_is_said(void **state)
 {
@@ -112,6 +164,8 @@ int main(void)
         cmocka_unit_test(the_class_of_a_model_says_what_its_type_does),
         cmocka_unit_test(sizes_that_a_file_leaves_out_are_those_of_the_library),
         cmocka_unit_test(multi_token_prediction_that_is_left_out_is_said),
+        cmocka_unit_test(caps_and_biases_are_read_of_every_family_that_has_them),
+        cmocka_unit_test(attention_to_both_sides_is_said_to_be_another_model),
     };
     return run_group_with_catalog(tests);
 }

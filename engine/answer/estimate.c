@@ -170,7 +170,8 @@ static adv_code read_again(const struct adv_teller *teller, const struct adv_con
     if (code != ADV_OK) return code;
     source.at = "/config";
     (void)!adv_config_read(&source, &plan, &refused, warnings);
-    adv_config_contradictions(teller->catalog, model_name(request), &request->cluster, config, warnings);
+    adv_config_contradictions(teller->catalog, model_name(request), &request->cluster, config, "/config",
+                              warnings);
     struct adv_flags_reader reader = {.catalog = teller->catalog,
                                       .arena = scratch,
                                       .flags = &plan.flags,

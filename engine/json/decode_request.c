@@ -193,7 +193,8 @@ adv_code adv_decode_estimate_request(const struct adv_catalog *catalog, const js
     decode_job(&d, config, "/config", warnings);
     keep_model_keys(&d, &request->model_keys, &request->model_keys_count);
     bool valid = read_config(&d, config, "/config", &request->plan, &request->config);
-    adv_config_contradictions(catalog, name_of_model(root), &request->cluster, &request->config, warnings);
+    adv_config_contradictions(catalog, name_of_model(root), &request->cluster, &request->config, "/config",
+                              warnings);
     valid &= read_flags(&d, root, "/xla_flags", &request->plan, &request->config);
     if (d.has_job && warnings) {
         (void)adv_software_find_keys(catalog, &request->software, &request->config, "/config", warnings);
@@ -499,7 +500,10 @@ static void decode_baseline(const struct decoder *d, const json_t *pins, struct 
         if (d->warnings) adv_err_merge(d->warnings, &notes, "/baseline");
     }
     request->has_baseline = errors_of(d->err) == before;
-    if (request->has_baseline && d->has_job && d->warnings) adv_baseline_warn(request, d->warnings);
+    if (!request->has_baseline || !d->has_job || !d->warnings) return;
+    adv_config_contradictions(d->catalog, name_of_model(d->root), d->cluster, &request->baseline_config,
+                              "/baseline/config", d->warnings);
+    adv_baseline_warn(request, d->warnings);
 }
 
 adv_code adv_decode_advise_request(const struct adv_catalog *catalog, const json_t *root,

@@ -4,10 +4,10 @@
 #include "engine/maxtext/read.h"
 #include "engine/maxtext/write.h"
 
-static void contradict(adv_err *warnings, const char *key, const char *given, const char *member,
-                       const char *counts)
+static void contradict(adv_err *warnings, const char *at, const char *key, const char *given,
+                       const char *member, const char *counts)
 {
-    (void)adv_err_add_rule(warnings, ADV_OK, "contradiction", ADV_AT("/config", key), "leave it out",
+    (void)adv_err_add_rule(warnings, ADV_OK, "contradiction", ADV_AT(at, key), "leave it out",
                            "%s says %.60s, but the request's %s is %.60s, which counts", key, given, member,
                            counts);
 }
@@ -23,20 +23,20 @@ static bool find(const struct adv_config *config, const char *key, enum adv_valu
 
 void adv_config_contradictions(const struct adv_catalog *catalog, const char *model,
                                const struct adv_cluster *cluster, const struct adv_config *config,
-                               adv_err *warnings)
+                               const char *at, adv_err *warnings)
 {
     static const char *const counts[] = {"num_slices", "compile_topology_num_slices"};
     char room[ADV_LIMIT_DETAIL];
     struct adv_value value;
     if (model && find(config, "model_name", ADV_VALUE_STRING, room, &value) && *value.string &&
         strcmp(model, value.string) != 0)
-        contradict(warnings, "model_name", value.string, "model", model);
+        contradict(warnings, at, "model_name", value.string, "model", model);
     if (find(config, "compile_topology", ADV_VALUE_STRING, room, &value) && *value.string) {
         const struct adv_catalog_topology *topology = adv_catalog_topology(catalog, value.string);
         bool same = topology && strcmp(topology->chip, cluster->chip.name) == 0 &&
                     strcmp(topology->topology, cluster->topology) == 0;
         if (!same && cluster->devices > 0)
-            contradict(warnings, "compile_topology", value.string, "cluster",
+            contradict(warnings, at, "compile_topology", value.string, "cluster",
                        *cluster->accelerator ? cluster->accelerator : cluster->topology);
     }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -45,8 +45,8 @@ void adv_config_contradictions(const struct adv_catalog *catalog, const char *mo
         (void)snprintf(given, sizeof given, "%lld", (long long)value.integer);
         (void)snprintf(real, sizeof real, "%d", cluster->slices);
         if (value.integer > 0 && cluster->slices > 0 && value.integer != cluster->slices)
-            contradict(warnings, counts[i], given, "number of slices", real);
+            contradict(warnings, at, counts[i], given, "number of slices", real);
     }
     if (find(config, "hardware", ADV_VALUE_STRING, room, &value) && strcmp(value.string, "tpu") != 0)
-        contradict(warnings, "hardware", value.string, "cluster", cluster->chip.name);
+        contradict(warnings, at, "hardware", value.string, "cluster", cluster->chip.name);
 }

@@ -58,11 +58,11 @@ ADV_MUST_CHECK adv_code adv_config_source_open(struct adv_config_source *source,
                                                const struct adv_config *config, struct adv_arena *arena,
                                                adv_err *err);
 
-/* Warns of keys in `config` that name another model than the request's `model` (NULL: an object) or another
- * machine than its cluster ("contradiction"). */
+/* Warns of keys in `config`, which is at `at`, that name another model than the request's `model` (NULL: an
+ * object) or another machine than its cluster ("contradiction"). */
 void adv_config_contradictions(const struct adv_catalog *catalog, const char *model,
                                const struct adv_cluster *cluster, const struct adv_config *config,
-                               adv_err *warnings);
+                               const char *at, adv_err *warnings);
 
 /* True for MaxText's architecture keys ("base_emb_dim", "decoder_block", …): what adv_model_keys holds. */
 bool adv_config_is_model_key(const char *name);

@@ -278,6 +278,8 @@ static void plans_within_a_limit_are_of_the_workload(void **state)
         {",\"max_target_length\":2048", "", 2, 1, "baseline-other-work", 1, NULL},
         {",\"max_target_length\":2048", "", 0, 0, "baseline-other-work", 1, NULL},
         {",\"per_device_batch_size\":2", "", 1, 1, "baseline-other-work", 1, NULL},
+        {",\"model_name\":\"llama3.1-405b\"", "", 2, 1, "contradiction", 1, NULL},
+        {",\"compile_topology\":\"v6e-8\"", "", 2, 1, "contradiction", 1, NULL},
         {",\"weight_dtype\":\"bfloat16\"", ",\"weight_dtype\":\"float32\"", 3, 1, "baseline-other-format", 1,
          NULL},
         {",\"opt_type\":\"sgd\",\"weight_dtype\":\"bfloat16\"",

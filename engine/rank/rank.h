@@ -3,18 +3,18 @@
  * Order: by the objective as it is predicted (adv_rank_metric). Plans within ADV_RANK_TIE_FRAC of the best
  * count as tied with it (the model is not asked to tell them apart; published repetitions of one
  * configuration differ by 1 to 1.5 %), and the surest and simplest strategy that meets memory comes first:
- *  0. one that no other is both faster and surer to fit than: who asks for less sureness is not given a plan
+ *  1. one that no other is both faster and surer to fit than: who asks for less sureness is not given a plan
  * that is slower for it;
- *  1. memory that is not dangerous: this speaks where none fits or less sureness is asked for; tight plans
+ *  2. memory that is not dangerous: this speaks where none fits or less sureness is asked for; tight plans
  * that leave half of the margin that "fits" asks for are no worse than the others;
- *  2. matmuls in the format of the activations: fewer bits change the training, and have to pay for it;
- *  3. memory that is almost sure to suffice: of first plans at the certainty that a search asks for by itself
+ *  3. matmuls in the format of the activations: fewer bits change the training, and have to pay for it;
+ *  4. memory that is almost sure to suffice: of first plans at the certainty that a search asks for by itself
  * the compiler refuses one of 50, and of tied plans one can mostly do without that;
- *  4. a narrower interval of the step time: a kind of plan that was measured before one that nobody
+ *  5. a narrower interval of the step time: a kind of plan that was measured before one that nobody
  * published;
- *  5. fewer mesh axes, tensor axes counted twice, gradient accumulation and tensors on the host like one more
+ *  6. fewer mesh axes, tensor axes counted twice, gradient accumulation and tensors on the host like one more
  * each;
- *  6. fewer keys away from MaxText's defaults.
+ *  7. fewer keys away from MaxText's defaults.
  * Where the objective is memory, the faster of tied plans comes first, whatever its kind.
  * At most ADV_RANK_PER_MESH plans of one mesh.
  */

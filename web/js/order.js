@@ -96,6 +96,7 @@ function whyAdvised(advised, plans, search) {
   const best = least(plans, value);
   if (!(value(best) < value(advised))) return `its ${name}, ${text(advised)}, is the least of all`;
   const tie = `its ${name} is within ${percent(search?.tie_frac, 0)} of plan ${best.rank}’s, and it`;
+  if (best.config?.quantization && !advised.config?.quantization) return `${tie} is not quantised`;
   const sure = search?.tie_fit_probability;
   if (certainty(best) < sure && certainty(advised) >= sure)
     return `${tie} fits more surely (with ${probability(certainty(advised))} against ${probability(certainty(best))})`;

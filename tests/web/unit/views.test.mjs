@@ -374,6 +374,7 @@ test('what plans are told to be ordered by is what they are ordered by', () => {
   assert.equal(clauseOf(plans[2], plans.slice(2), time), '');
   const tight = { ...plan(3, 10, 9, 0.9834), tie_group: 1 };
   const safe = plan(1, 20, 8.9, 0.99995);
+  assert.match(clauseOf(safe, [safe, { ...tight, config: { quantization: 'int8' } }], time), /within 2 % of plan 3’s, and it is not quantised$/);
   assert.equal(
     clauseOf(safe, [safe, tight], { ...time, tie_fit_probability: 0.99 }),
     'its predicted time is within 2 % of plan 3’s, and it fits more surely (with more than 99.9 % against 98.3 %)',

@@ -152,11 +152,11 @@ static void add_stacks(const struct adv_cost *cost, const struct adv_layer *laye
                        struct adv_layer_sums *sums)
 {
     const double emb = (double)cost->model->emb_dim, mlp = (double)layer->mlp_dim;
-    const bool in_blocks = layer->scan_block > 1;
+    const bool in_blocks = layer->remat_block > 1;
     const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
     const double inputs = input.on_host ? 0.0 : input.bytes * count;
     if (in_blocks) {
-        const double first = input.on_host ? 0.0 : 2.0 * emb * cost->tokens * count / layer->scan_block;
+        const double first = input.on_host ? 0.0 : 2.0 * emb * cost->tokens * count / layer->remat_block;
         if (layer->norms > 2 && layer->has_qk_norm) sums->emb_stacks += first;
         return;
     }
@@ -172,7 +172,7 @@ static void add_stacks(const struct adv_cost *cost, const struct adv_layer *laye
 /* Whether a step of the scan holds more than one layer. */
 static bool is_in_block(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    return layer->scan_block > 1 && cost->plan->family.scan_layers;
+    return layer->remat_block > 1 && cost->plan->family.scan_layers;
 }
 
 bool adv_memory_peels_loops(const struct adv_cost *cost)
@@ -220,8 +220,8 @@ static double layers_behind_scan(const struct adv_cost *cost, const struct adv_l
         in_blocks += model->layers[i].count;
         if (model->layers[i].count > most) most = model->layers[i].count;
     }
-    const bool leads = layer->count == most && in_blocks > layer->scan_block;
-    return leads ? (double)(in_blocks % layer->scan_block) : 0.0;
+    const bool leads = layer->count == most && in_blocks > layer->remat_block;
+    return leads ? (double)(in_blocks % layer->remat_block) : 0.0;
 }
 
 /* A kind of one layer, whose loop XLA takes apart (the first layer of deepseek2). */
@@ -275,7 +275,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * all / cost->stages * in_flight;
         add_stacks(cost, layer, count, &sums);
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
-        const double layers_a_step = is_in_block(cost, layer) ? layer->scan_block : 1.0;
+        const double layers_a_step = is_in_block(cost, layer) ? layer->remat_block : 1.0;
         sums.staged_step = adv_max(sums.staged_step, layers_a_step * saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
         if (!is_in_block(cost, layer)) w.tokens_bytes += w.chunks_bytes;
@@ -290,7 +290,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         in.left.weights_bytes += left.weights_bytes * layer->count;
         in.chunks_bytes += w.chunks_bytes * layer->count;
         in.layers += layer->count;
-        in.block = layer->scan_block;
+        in.block = layer->remat_block;
         in.parted = layer->input_names == ADV_INPUTS_NAMED_EACH &&
                     adv_remat_place(cost->places, ADV_TENSOR_DECODER_LAYER_INPUT) == ADV_PLACE_DEVICE;
     }

@@ -201,7 +201,7 @@ static bool is_mixed(const struct adv_model *model)
 {
     bool is = false;
     for (int i = 0; i < model->layer_kinds_count; i++)
-        is |= model->layers[i].experts > 0 || model->layers[i].scan_block > 1;
+        is |= model->layers[i].experts > 0 || model->layers[i].remat_block > 1;
     return is;
 }
 

@@ -113,7 +113,7 @@ struct adv_saved_input adv_memory_saved_input(const struct adv_cost *cost, const
     const bool each = layer->input_names == ADV_INPUTS_NAMED_EACH &&
                       (place != ADV_PLACE_REMAT || !cost->plan->family.scan_layers);
     return (struct adv_saved_input){.bytes = 2.0 * (double)cost->model->emb_dim * cost->tokens /
-                                             (each ? 1.0 : adv_max(1.0, layer->scan_block)),
+                                             (each ? 1.0 : adv_max(1.0, layer->remat_block)),
                                     .on_host = place == ADV_PLACE_OFFLOAD &&
                                                layer->input_names != ADV_INPUTS_UNNAMED};
 }

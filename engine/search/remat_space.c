@@ -142,7 +142,7 @@ static void fix_second_names(bool einsum_experts, struct adv_remat_space *space)
 enum adv_placement adv_remat_input_stays(const struct adv_model *model)
 {
     for (int i = 0; i < model->layer_kinds_count; i++)
-        if (model->layers[i].scan_block > 1 && model->layers[i].input_names == ADV_INPUTS_NAMED_EACH)
+        if (model->layers[i].remat_block > 1 && model->layers[i].input_names == ADV_INPUTS_NAMED_EACH)
             return ADV_PLACE_REMAT;
     return ADV_PLACE_DEVICE;
 }
@@ -159,7 +159,7 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     space->input_may_offload = named.names_input && !space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT];
     space->input_stays = adv_remat_input_stays(&request->model);
     for (int i = 0; i < request->model.layer_kinds_count; i++)
-        space->has_blocks = space->has_blocks || request->model.layers[i].scan_block > 1;
+        space->has_blocks = space->has_blocks || request->model.layers[i].remat_block > 1;
     if (request->vocab_tiling_pinned) {
         space->tilings[space->tilings_count++] = request->workload.base.num_vocab_tiling;
         return;

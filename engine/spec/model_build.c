@@ -23,6 +23,7 @@ static const struct decoder_traits {
     enum adv_input_names input_names;
     bool narrow; /* reads attention_output_dim and moe_expert_input_dim: less than emb_dim in between */
     bool full_layer_alone; /* the full-attention layer of a block has a loop of its own */
+    bool remat_each;       /* each layer of a block has a checkpoint of its own */
     const char *caveat;    /* NULL = the engine models the block in full */
 } decoder_traits[ADV_DECODER_COUNT] = {
     [ADV_DECODER_LLAMA2] = {.norms = 2, .scan_block = 1},
@@ -60,7 +61,8 @@ static const struct decoder_traits {
                                 .scan_block = 4,
                                 .always_qk_norm = true,
                                 .input_names = ADV_INPUTS_UNNAMED,
-                                .full_layer_alone = true},
+                                .full_layer_alone = true,
+                                .remat_each = true},
     [ADV_DECODER_QWEN3_5] = {.has_experts = true,
                              .has_shared = true,
                              .norms = 2,
@@ -326,6 +328,7 @@ static void fill_layer(const struct adv_model_keys *keys, const struct scaled *d
     layer->scan_block = keys->inhomogeneous_layer_cycle_interval > 1
                             ? (int)keys->inhomogeneous_layer_cycle_interval
                             : traits->scan_block;
+    layer->remat_block = traits->remat_each ? 1 : layer->scan_block;
     layer->input_names = traits->input_names;
     layer->loops_alone = traits->full_layer_alone && layer->attention == ADV_ATTENTION_FULL;
 }

@@ -26,11 +26,11 @@ static const struct adv_layer *linear_layer(const struct bench *b)
     return NULL;
 }
 
-/* qwen3-next scans over blocks of three gated delta nets and one layer with attention. */
+/* qwen3.5 scans over blocks of three gated delta nets and one layer with attention. */
 static void all_delta_nets_of_a_scan_step_keep_their_chunks(void **state)
 {
     (void)state;
-    struct bench *b = open_full("qwen3-next-80b-a3b", "tpu7x", 4, 4, 4);
+    struct bench *b = open_full("qwen3.5-35b-a3b", "tpu7x", 4, 4, 4);
     b->plan.family.seq_len = 8192;
     (void)bench_estimate(b);
     const double scanned = part_at(b, ADV_AT_BACKWARD, "layer_working_set");
@@ -45,10 +45,25 @@ static void all_delta_nets_of_a_scan_step_keep_their_chunks(void **state)
     assert_true(part_at(b, ADV_AT_BACKWARD, "layer_working_set") < scanned - 1.5 * chunks);
 }
 
-static void routed_rows_beside_delta_nets_wait_where_they_have_no_room(void **state)
+/* Those of qwen3-next loop inside the block, each with a checkpoint of its own: one is there at a time. */
+static void a_delta_net_with_a_checkpoint_of_its_own_is_alone(void **state)
 {
     (void)state;
     struct bench *b = open_full("qwen3-next-80b-a3b", "tpu7x", 4, 4, 4);
+    b->plan.family.seq_len = 8192;
+    bench_place(b);
+    const struct adv_layer *layer = linear_layer(b);
+    const double chunks =
+        adv_memory_layer_working(&b->cost, layer, adv_model_layer_params(&b->model, layer)).chunks_bytes;
+    (void)bench_estimate(b);
+    assert_true(part_at(b, ADV_AT_BACKWARD, "layer_working_set") >= chunks);
+    assert_true(part_at(b, ADV_AT_BACKWARD, "layer_working_set") < 2.0 * chunks);
+}
+
+static void routed_rows_beside_delta_nets_wait_where_they_have_no_room(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("qwen3.5-35b-a3b", "tpu7x", 4, 4, 4);
     b->plan.family.seq_len = 8192;
     b->plan.num_vocab_tiling = 8; /* the loss is no peak */
     const double peak = bench_estimate(b)->backward_peak_bytes;
@@ -381,6 +396,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_delta_nets_of_a_scan_step_keep_their_chunks),
+        cmocka_unit_test(a_delta_net_with_a_checkpoint_of_its_own_is_alone),
         cmocka_unit_test(routed_rows_beside_delta_nets_wait_where_they_have_no_room),
         cmocka_unit_test(layers_out_of_a_scan_are_recomputed_early_as_far_as_memory_goes),
         cmocka_unit_test(gradients_of_layers_out_of_a_scan_stay_whole_where_weights_are_gathered_whole),

@@ -28,13 +28,14 @@ static struct adv_saved inputs_of(const char *model, enum adv_placement place)
 static void a_scan_step_keeps_its_input_and_a_policy_that_names_them_its_layers(void **state)
 {
     (void)state;
-    /* stacks of compiled steps: 8 x 4 layers, 8 x 6, 12 x 2; a pair of gemma2 is one layer; qwen3-next names
-     * none */
+    /* stacks of compiled steps: 8 x 4 layers, 8 x 6, 12 x 2; a pair of gemma2 is one layer; qwen3.5 and
+     * qwen3-next name none, and the second keeps those of the loops inside its blocks, 12 x 3 and 12 x 1 */
     const struct {
         const char *model;
         double steps, device, host;
-    } rows[] = {{"llama3.1-8b", 32, 32, 32}, {"olmo3-7b", 8, 32, 32},   {"gemma3-12b", 8, 48, 48},
-                {"gpt-oss-20b", 12, 24, 24}, {"gemma2-9b", 21, 21, 21}, {"qwen3-next-80b-a3b", 12, 12, 0}};
+    } rows[] = {{"llama3.1-8b", 32, 32, 32},      {"olmo3-7b", 8, 32, 32},   {"gemma3-12b", 8, 48, 48},
+                {"gpt-oss-20b", 12, 24, 24},      {"gemma2-9b", 21, 21, 21}, {"qwen3.5-35b-a3b", 10, 10, 0},
+                {"qwen3-next-80b-a3b", 48, 48, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *model = rows[i].model;
         assert_close(inputs_of(model, ADV_PLACE_REMAT).bytes[ADV_PLACE_DEVICE], rows[i].steps, 1e-9);

@@ -100,7 +100,7 @@ struct adv_layer {
     int norms;                       /* norms over emb_dim per layer: 2, or 4 with post-norms (gemma2/3/4) */
     bool has_post_ffw_norm;          /* the feed-forward output is needed again in the backward pass */
     int64_t per_layer_embedding_dim; /* gemma4 small: PLE projections; 0 = none */
-    int scan_block;  /* real layers per scan step: gemma3 6, llama4 4, gpt-oss 2, most 1 */
+    int scan_block;                  /* real layers per scan step: gemma3 6, llama4 4, gpt-oss 2, most 1 */
     int remat_block; /* of them, layers that are recomputed together: all, or in qwen3_next one */
     enum adv_input_names input_names;
     bool

@@ -23,8 +23,8 @@
 #include "engine/rank/candidate.h"
 
 #define ADV_RANK_TIE_FRAC 0.03
-/* Of tied plans that fit with less the others come first. Of 1,400 compiled plans above it three were
- * refused, of 290 between ADV_FIT_SURE_PROBABILITY and it six. */
+/* Of tied plans that fit with less the others come first: above it the compiler refuses one step in hundreds,
+ * between ADV_FIT_SURE_PROBABILITY and it one in forty (tests/compile/report.md, "How sure a plan fits"). */
 #define ADV_RANK_ALMOST_SURE_PROBABILITY 0.99
 /* A key that gains less than this share of the step is not worth a line in the configuration. */
 #define ADV_RANK_KEY_FRAC 0.002

@@ -121,7 +121,7 @@ static void print_groups(void)
 /* fit_probability beside what the compiler took, and the mean of -ln(probability of its verdict). */
 static void print_certainty(const struct compiled_rows *rows)
 {
-    static const double from[] = {0.0, 0.1, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 1.01};
+    static const double from[] = {0.0, 0.1, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.01};
     enum { BINS = sizeof from / sizeof *from - 1 };
     struct {
         int rows, taken;

@@ -214,14 +214,14 @@ static double layers_behind_scan(const struct adv_cost *cost, const struct adv_l
 {
     const struct adv_model *model = cost->model;
     int64_t in_blocks = 0, most = 0;
-    if (!is_in_block(cost, layer)) return 0.0;
+    if (layer->scan_block <= 1 || !cost->plan->family.scan_layers) return 0.0;
     for (int i = 0; i < model->layer_kinds_count; i++) {
-        if (!is_in_block(cost, &model->layers[i])) continue;
+        if (model->layers[i].scan_block <= 1) continue;
         in_blocks += model->layers[i].count;
         if (model->layers[i].count > most) most = model->layers[i].count;
     }
-    const bool leads = layer->count == most && in_blocks > layer->remat_block;
-    return leads ? (double)(in_blocks % layer->remat_block) : 0.0;
+    const bool leads = layer->count == most && in_blocks > layer->scan_block;
+    return leads ? (double)(in_blocks % layer->scan_block) : 0.0;
 }
 
 /* A kind of one layer, whose loop XLA takes apart (the first layer of deepseek2). */
@@ -263,6 +263,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     struct blocks in = {0};
     struct adv_working top_left = {0};
     bool has_blocks = false;
+    double rest_weights = 0.0; /* of layers behind a scan over loops: those of all are gathered at once */
     for (int i = 0; i < model->layer_kinds_count; i++)
         has_blocks = has_blocks || is_in_block(cost, &model->layers[i]);
     for (int i = 0; i < model->layer_kinds_count; i++) {
@@ -284,6 +285,8 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
             sums.top = w;
             top_left = left;
         }
+        if (layer->remat_block < layer->scan_block)
+            rest_weights += layers_behind_scan(cost, layer) * w.weights_bytes;
         if (!is_in_block(cost, layer)) continue;
         in.left.tokens_bytes += left.tokens_bytes * layer->count;
         in.left.routed_bytes += left.routed_bytes * layer->count;
@@ -297,6 +300,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     const double alone = total(sums.top);
     sums.top = in_block(cost->constants, &in, sums.top, top_left, &sums.waiting_bytes);
     sums.shared_bytes = total(sums.top) - alone;
+    sums.top.weights_bytes += rest_weights;
     return sums;
 }
 

@@ -374,8 +374,8 @@ static bool rule_scan(const struct adv_rule_facts *facts, struct adv_rule_report
                                "set it to false, or use_multimodal to false to train on text alone",
                                "%s takes pictures into single layers, which cannot be scanned", model->name);
     if (model->decoder != ADV_DECODER_GPT_OSS && model->decoder != ADV_DECODER_LLAMA4 &&
-        model->decoder != ADV_DECODER_QWEN3_NEXT && model->decoder != ADV_DECODER_OLMO3) {
-        return false;
+        model->decoder != ADV_DECODER_OLMO3) {
+        return false; /* gemma's blocks and, since MaxText 0.2.5, qwen3-next's have one for the rest */
     }
     int cycle = model->layers[0].scan_block;
     if (cycle <= 1 || model->layers_count % cycle == 0) return false;

@@ -60,6 +60,27 @@ static void a_delta_net_with_a_checkpoint_of_its_own_is_alone(void **state)
     assert_true(part_at(b, ADV_AT_BACKWARD, "layer_working_set") < 2.0 * chunks);
 }
 
+static double gathered_with(struct bench *b, int linear_layers)
+{
+    for (int i = 0; i < b->model.layer_kinds_count; i++)
+        if (b->model.layers[i].attention == ADV_ATTENTION_LINEAR) b->model.layers[i].count = linear_layers;
+    (void)bench_estimate(b);
+    return part_at(b, ADV_AT_BACKWARD, "gathered_weights");
+}
+
+/* Compiled with ten and eleven layers, linear-next-v4-10 and -11: behind two blocks the weights of the other
+ * two or three are gathered into one stack, beside those of the layer in work. */
+static void layers_behind_the_blocks_of_qwen3_next_have_all_their_weights_at_once(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("qwen3-next-80b-a3b", "v4", 2, 2, 4);
+    const double whole = gathered_with(b, 36), two = gathered_with(b, 38), three = gathered_with(b, 39);
+    const double experts = 2.0 * 3.0 * 512 * 2048 * 512; /* of one layer, in bf16 */
+    assert_true(two - whole > 1.8 * experts && two - whole < 2.1 * experts);
+    assert_close(three - whole, 1.5 * (two - whole), 1e-9);
+    assert_close(gathered_with(b, 40), whole, 1e-9); /* another block */
+}
+
 static void routed_rows_beside_delta_nets_wait_where_they_have_no_room(void **state)
 {
     (void)state;
@@ -397,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_delta_nets_of_a_scan_step_keep_their_chunks),
         cmocka_unit_test(a_delta_net_with_a_checkpoint_of_its_own_is_alone),
+        cmocka_unit_test(layers_behind_the_blocks_of_qwen3_next_have_all_their_weights_at_once),
         cmocka_unit_test(routed_rows_beside_delta_nets_wait_where_they_have_no_room),
         cmocka_unit_test(layers_out_of_a_scan_are_recomputed_early_as_far_as_memory_goes),
         cmocka_unit_test(gradients_of_layers_out_of_a_scan_stay_whole_where_weights_are_gathered_whole),

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/memory.h"
+#include "engine/cost/regime.h"
 
 /* Whether the gradient of the logits is a tensor though the head is gathered whole: where they are a matrix,
  * of one sequence a device or of a tile of the vocabulary's loop, with fewer rows than the vocabulary and not
@@ -113,20 +113,6 @@ static double whole_hidden_gradient(const struct adv_cost *cost)
     double bytes = adv_memory_peels_loops(cost) ? 2.0 : 2.0 + 2.0;
     if (plan->family.scan_layers && sequences / own >= many_shards_least) bytes = 4.0 + 2.0;
     return bytes * sequences * seq * emb;
-}
-
-static bool has_query_key_norms(const struct adv_model *model)
-{
-    bool has = false;
-    for (int i = 0; i < model->layer_kinds_count; i++) has |= model->layers[i].has_qk_norm;
-    return has;
-}
-
-bool adv_memory_turns_emb(const struct adv_cost *cost)
-{
-    const double seq = (double)cost->plan->family.seq_len, emb = (double)cost->model->emb_dim;
-    if (adv_memory_windowed(cost)) return seq >= cost->constants->windowed_turned_seq_per_emb_least * emb;
-    return (seq >= emb) != has_query_key_norms(cost->model);
 }
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the

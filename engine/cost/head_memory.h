@@ -19,7 +19,3 @@ struct adv_head_memory {
 struct adv_head_memory adv_head_memory_at_loss(const struct adv_cost *cost);
 struct adv_head_memory adv_head_memory_behind_loss(const struct adv_cost *cost);
 struct adv_head_memory adv_head_memory_at_update(const struct adv_cost *cost);
-
-/* Whether stacks of [tokens, emb] are written in the layout in which the iteration that is taken out of the
- * backward loop does not read them: see set_turned_copies. */
-bool adv_memory_turns_emb(const struct adv_cost *cost);

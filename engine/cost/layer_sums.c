@@ -1,5 +1,6 @@
 #include "engine/base/units.h"
-#include "engine/cost/memory.h"
+#include "engine/cost/layer_memory.h"
+#include "engine/cost/regime.h"
 #include "engine/cost/scratch.h"
 
 static struct adv_working known_working(const struct adv_cost *cost, const struct adv_layer *layer)
@@ -73,17 +74,6 @@ static double recomputed_bytes(const struct adv_cost *cost, const struct adv_lay
     double kept = saved->bytes[ADV_PLACE_DEVICE] - input;
     double dense = adv_max(0.0, unrecomputed_bytes(cost, layer) - (kept - saved->routed_device_bytes));
     return frac * dense + adv_max(0.0, routed - saved->routed_device_bytes);
-}
-
-double adv_memory_blocks_in_turn(const struct adv_cost *cost)
-{
-    const struct adv_model *model = cost->model;
-    if (!cost->plan->family.scan_layers) return 1.0; /* no loops at all */
-    for (int i = 0; i < model->layer_kinds_count; i++) {
-        const struct adv_layer *layer = &model->layers[i];
-        if (layer->loops_alone && layer->scan_block <= 1) return adv_max(1.0, layer->count / cost->stages);
-    }
-    return 1.0;
 }
 
 /* The stack of one tensor of a layer, where it stays on the device. */
@@ -169,26 +159,6 @@ static void add_stacks(const struct adv_cost *cost, const struct adv_layer *laye
     if (saved || !adv_memory_windowed(cost)) sums->mlp_stack += adv_max(first, second);
 }
 
-/* Whether a step of the scan holds more than one layer. */
-static bool is_in_block(const struct adv_cost *cost, const struct adv_layer *layer)
-{
-    return layer->remat_block > 1 && cost->plan->family.scan_layers;
-}
-
-bool adv_memory_peels_loops(const struct adv_cost *cost)
-{
-    return cost->offloads && cost->plan->family.scan_layers &&
-           cost->plan->flags.host_transfer_pipelining != 0;
-}
-
-bool adv_memory_begins_twice(const struct adv_cost *cost)
-{
-    if (!adv_memory_crosses_slices(cost) || !adv_memory_peels_loops(cost)) return false;
-    for (int i = 0; i < cost->model->layer_kinds_count; i++)
-        if (is_in_block(cost, &cost->model->layers[i])) return false;
-    return true;
-}
-
 static double unscanned_frac(const struct adv_cost *cost)
 {
     const double frac = adv_memory_windowed(cost) ? cost->constants->unscanned_early_frac
@@ -227,7 +197,7 @@ static double layers_behind_scan(const struct adv_cost *cost, const struct adv_l
 /* A kind of one layer, whose loop XLA takes apart (the first layer of deepseek2). */
 static bool is_alone(const struct adv_cost *cost, const struct adv_layer *layer)
 {
-    return cost->plan->family.scan_layers && layer->count == 1 && !is_in_block(cost, layer) &&
+    return cost->plan->family.scan_layers && layer->count == 1 && !adv_memory_in_block(cost, layer) &&
            !layer->loops_alone;
 }
 
@@ -265,7 +235,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
     bool has_blocks = false;
     double rest_weights = 0.0; /* of layers behind a scan over loops: those of all are gathered at once */
     for (int i = 0; i < model->layer_kinds_count; i++)
-        has_blocks = has_blocks || is_in_block(cost, &model->layers[i]);
+        has_blocks = has_blocks || adv_memory_in_block(cost, &model->layers[i]);
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
         struct adv_saved saved = adv_memory_layer_saved(cost, layer);
@@ -276,10 +246,10 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         sums.saved_host += saved.bytes[ADV_PLACE_OFFLOAD] * all / cost->stages * in_flight;
         add_stacks(cost, layer, count, &sums);
         sums.staged = adv_max(sums.staged, saved.bytes[ADV_PLACE_OFFLOAD]);
-        const double layers_a_step = is_in_block(cost, layer) ? layer->remat_block : 1.0;
+        const double layers_a_step = adv_memory_in_block(cost, layer) ? layer->remat_block : 1.0;
         sums.staged_step = adv_max(sums.staged_step, layers_a_step * saved.bytes[ADV_PLACE_OFFLOAD]);
         struct adv_working w = working(cost, layer);
-        if (!is_in_block(cost, layer)) w.tokens_bytes += w.chunks_bytes;
+        if (!adv_memory_in_block(cost, layer)) w.tokens_bytes += w.chunks_bytes;
         const struct adv_working left = has_blocks ? without_kept(cost, layer, w, &saved) : top_left;
         if (total(w) > total(sums.top)) {
             sums.top = w;
@@ -287,7 +257,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
         }
         if (layer->remat_block < layer->scan_block)
             rest_weights += layers_behind_scan(cost, layer) * w.weights_bytes;
-        if (!is_in_block(cost, layer)) continue;
+        if (!adv_memory_in_block(cost, layer)) continue;
         in.left.tokens_bytes += left.tokens_bytes * layer->count;
         in.left.routed_bytes += left.routed_bytes * layer->count;
         in.left.weights_bytes += left.weights_bytes * layer->count;

@@ -1,4 +1,4 @@
-#include "engine/cost/memory.h"
+#include "engine/cost/layer_memory.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/base/units.h"
-#include "engine/cost/memory.h"
+#include "engine/cost/regime.h"
 
 double adv_moment_bytes_per_param(const struct adv_plan *plan)
 {

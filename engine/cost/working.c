@@ -1,4 +1,5 @@
-#include "engine/cost/memory.h"
+#include "engine/cost/layer_memory.h"
+#include "engine/cost/regime.h"
 
 #include <math.h>
 #include <stdint.h>

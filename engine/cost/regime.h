@@ -1,0 +1,47 @@
+/* regime.h: in which order XLA runs a step, as far as memory depends on it: how weights arrive, which iterations
+ * leave their loops, and which stacks are read in another layout. Pure.
+ */
+#pragma once
+
+#include "engine/cost/context.h"
+
+/* Whether XLA multiplies with weights as their shards arrive (windowed einsum), instead of gathering them
+ * whole. */
+static inline bool adv_memory_windowed(const struct adv_cost *cost)
+{
+    const double groups = (double)cost->dp * cost->plan->family.dcn[ADV_AXIS_DATA];
+    return groups <= 1.0 && cost->dense_group.devices > 1 &&
+           cost->dense_group.devices <= (int)cost->constants->windowed_devices_most &&
+           cost->plan->flags.collective_matmul_disabled != 1;
+}
+
+/* Whether a step of the scan holds more than one layer. */
+static inline bool adv_memory_in_block(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    return layer->remat_block > 1 && cost->plan->family.scan_layers;
+}
+
+/* Whether XLA takes an iteration out of the loops over layers to have the next one's transfers under way
+ * beside each: it does unless a flag tells it not to. */
+bool adv_memory_peels_loops(const struct adv_cost *cost);
+
+/* Whether gradients go to other slices. XLA then takes the first iteration of the backward loop out of it, so
+ * that they are on their way while the next layer is differentiated (compiled with MaxText 0.2.5). */
+static inline bool adv_memory_crosses_slices(const struct adv_cost *cost)
+{
+    const int *dcn = cost->plan->family.dcn;
+    return dcn[ADV_AXIS_DATA] * dcn[ADV_AXIS_FSDP] * dcn[ADV_AXIS_FSDP_TRANSPOSE] > 1;
+}
+
+/* Whether that iteration is taken out for transfers of the host, too: then its weights' gradients wait until
+ * attention is differentiated, beside tensors that came back for it and for the next. Blocks of layers were
+ * seen to keep their order. */
+bool adv_memory_begins_twice(const struct adv_cost *cost);
+
+/* Blocks of layers that the step goes through one by one, each with loops of its own; 1 where a loop goes
+ * over them. */
+double adv_memory_blocks_in_turn(const struct adv_cost *cost);
+
+/* Whether stacks of [tokens, emb] are written in the layout in which the iteration that is taken out of the
+ * backward loop does not read them: see set_turned_copies in memory.c. */
+bool adv_memory_turns_emb(const struct adv_cost *cost);

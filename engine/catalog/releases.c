@@ -36,6 +36,28 @@ bool adv_catalog_refusal_on(const struct adv_catalog_refusal *refusal, const cha
     return false;
 }
 
+/* The value of flag `name` among "--name=value"; NULL when it is not given. */
+static const char *value_of(const char *name, size_t length, const char *const *flags, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strncmp(flags[i], "--", 2) == 0 && strncmp(flags[i] + 2, name, length) == 0 &&
+            flags[i][2 + length] == '=')
+            return flags[i] + 3 + length;
+    return NULL;
+}
+
+bool adv_catalog_refusal_met(const struct adv_catalog_refusal *refusal, const char *const *flags, int count)
+{
+    const char *own = value_of(refusal->flag, strlen(refusal->flag), flags, count);
+    if (!refusal->value || (own && strcmp(own, refusal->value) != 0)) return false;
+    for (int i = 0; i < refusal->with_count; i++) {
+        const size_t length = strcspn(refusal->with[i], "=");
+        const char *value = value_of(refusal->with[i], length, flags, count);
+        if (!value || strcmp(value, refusal->with[i] + length + 1) != 0) return false;
+    }
+    return true;
+}
+
 bool adv_catalog_option_unknown(const struct adv_catalog *catalog, const char *libtpu, const char *flag)
 {
     int count = 0;

@@ -78,6 +78,9 @@ const struct adv_catalog_ignored *adv_catalog_flag_ignored(const struct adv_cata
 const struct adv_catalog_refusal *adv_catalog_refusals(const struct adv_catalog *catalog, const char *libtpu,
                                                        int *count);
 bool adv_catalog_refusal_on(const struct adv_catalog_refusal *refusal, const char *chip);
+/* Whether `flags` are what is refused: all that it takes are there, and the flag itself is not said to be
+ * another value than the refused one, which is its default. */
+bool adv_catalog_refusal_met(const struct adv_catalog_refusal *refusal, const char *const *flags, int count);
 
 /* Which releases have the key, when this one does not; NULL: it has. */
 const struct adv_catalog_key_range *adv_catalog_key_missing(const struct adv_catalog *catalog,

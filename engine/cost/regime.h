@@ -1,5 +1,5 @@
-/* regime.h: in which order XLA runs a step, as far as memory depends on it: how weights arrive, which iterations
- * leave their loops, and which stacks are read in another layout. Pure.
+/* regime.h: in which order XLA runs a step, as far as memory depends on it: how weights arrive, which
+ * iterations leave their loops, and which stacks are read in another layout. Pure.
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/own_file.h"
 #include "engine/maxtext/run.h"
-#include "engine/maxtext/write.h"
+#include "engine/maxtext/entries.h"
 
 struct reader {
     struct adv_arena *arena;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "engine/maxtext/read.h"
-#include "engine/maxtext/write.h"
+#include "engine/maxtext/entries.h"
 
 static void contradict(adv_err *warnings, const char *at, const char *key, const char *given,
                        const char *member, const char *counts)

@@ -1,6 +1,5 @@
 #include "engine/maxtext/flags.h"
 #include "engine/catalog/releases.h"
-#include "engine/maxtext/software.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -164,7 +163,7 @@ static void put_refused_off(struct writer *writer)
     for (int i = 0; i < writer->refusals_count; i++) {
         const struct adv_catalog_refusal *refusal = &writer->refusals[i];
         if (refusal->value && adv_catalog_refusal_on(refusal, writer->chip) &&
-            adv_software_meets(refusal, writer->config->flags, writer->config->flags_count))
+            adv_catalog_refusal_met(refusal, writer->config->flags, writer->config->flags_count))
             put_off(writer, refusal->flag);
     }
 }

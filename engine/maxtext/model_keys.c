@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/maxtext/changes.h"
-#include "engine/maxtext/write.h"
+#include "engine/maxtext/entries.h"
 #include "engine/spec/model_build.h"
 
 /* Dimensions of the model as MaxText names them; 0 means the key does not apply. */

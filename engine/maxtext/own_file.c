@@ -6,7 +6,7 @@
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/read.h"
 #include "engine/maxtext/value.h"
-#include "engine/maxtext/write.h"
+#include "engine/maxtext/entries.h"
 
 /* The name of MaxText's file of the model, "" without one. */
 static void name_of(const struct adv_config *config, char name[ADV_LIMIT_NAME])

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/maxtext/value.h"
-#include "engine/maxtext/write.h"
+#include "engine/maxtext/entries.h"
 
 const struct adv_run_setting adv_run_settings[ADV_RUN_SETTINGS] = {
     {"run_name", "RUN_NAME", NULL},

@@ -7,28 +7,6 @@
 #include "engine/base/text.h"
 #include "engine/maxtext/flags.h"
 
-/* The value of flag `name` among "--name=value"; NULL when it is not given. */
-static const char *value_of(const char *name, size_t length, const char *const *flags, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (strncmp(flags[i], "--", 2) == 0 && strncmp(flags[i] + 2, name, length) == 0 &&
-            flags[i][2 + length] == '=')
-            return flags[i] + 3 + length;
-    return NULL;
-}
-
-bool adv_software_meets(const struct adv_catalog_refusal *refusal, const char *const *flags, int count)
-{
-    const char *own = value_of(refusal->flag, strlen(refusal->flag), flags, count);
-    if (!refusal->value || (own && strcmp(own, refusal->value) != 0)) return false;
-    for (int i = 0; i < refusal->with_count; i++) {
-        const size_t length = strcspn(refusal->with[i], "=");
-        const char *value = value_of(refusal->with[i], length, flags, count);
-        if (!value || strcmp(value, refusal->with[i] + length + 1) != 0) return false;
-    }
-    return true;
-}
-
 /* The last of the flags that a refusal takes is the one that gives way. */
 static void give_way(const struct adv_catalog_refusal *refusal, struct adv_flags *flags)
 {
@@ -127,7 +105,7 @@ void adv_software_warn_flags(const struct adv_catalog *catalog, const struct adv
     const char *said = NULL; /* one finding a flag */
     for (int i = 0; i < count; i++) {
         if (!adv_catalog_refusal_on(&refusals[i], chip) || (said && strcmp(said, refusals[i].flag) == 0) ||
-            !adv_software_meets(&refusals[i], config->flags, config->flags_count))
+            !adv_catalog_refusal_met(&refusals[i], config->flags, config->flags_count))
             continue;
         warn_of_refusal(software, &refusals[i], chip, at, warnings);
         said = refusals[i].flag;

@@ -44,7 +44,3 @@ void adv_software_warn_pair(const struct adv_catalog *catalog, const struct adv_
  * priced and written without it. */
 void adv_software_settle(const struct adv_catalog *catalog, const struct adv_software *software,
                          struct adv_chip *chip);
-
-/* Whether `flags` are what is refused: all that it takes are there, and the flag itself is not said to be
- * another value than the refused one, which is its default. */
-bool adv_software_meets(const struct adv_catalog_refusal *refusal, const char *const *flags, int count);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/maxtext/entries.h"
 #include "engine/maxtext/keys.h"
 #include "engine/maxtext/model_keys.h"
 #include "engine/maxtext/names.h"
@@ -12,15 +13,6 @@ struct writer {
     struct adv_config *config;
     bool full; /* memory or keys exhausted */
 };
-
-adv_code adv_config_put(struct adv_config *config, struct adv_arena *arena, const char *key,
-                        const char *value_json)
-{
-    char *copy = adv_arena_copy(arena, value_json);
-    if (!copy || config->count >= ADV_LIMIT_CONFIG_KEYS) return ADV_E_MEMORY;
-    config->entries[config->count++] = (struct adv_config_entry){key, copy};
-    return ADV_OK;
-}
 
 static void put(struct writer *writer, const char *key, const char *value_json)
 {
@@ -121,13 +113,6 @@ adv_code adv_config_write(const struct adv_plan *plan, const struct adv_model *m
     return adv_err_add(err, ADV_E_MEMORY, "", NULL,
                        "the configuration has more than %d keys or the request's memory is used up",
                        ADV_LIMIT_CONFIG_KEYS);
-}
-
-const char *adv_config_find(const struct adv_config *config, const char *key)
-{
-    for (int i = 0; i < config->count; i++)
-        if (!strcmp(config->entries[i].key, key)) return config->entries[i].value_json;
-    return NULL;
 }
 
 int adv_config_departures(const struct adv_plan *plan)

@@ -20,13 +20,6 @@ ADV_MUST_CHECK adv_code adv_config_write(const struct adv_plan *plan, const stru
                                          int pins_count, struct adv_arena *arena, struct adv_config *config,
                                          adv_err *err);
 
-/* Appends a key with a copy of its value. ADV_E_MEMORY: arena exhausted, or ADV_LIMIT_CONFIG_KEYS keys. */
-adv_code adv_config_put(struct adv_config *config, struct adv_arena *arena, const char *key,
-                        const char *value_json);
-
-/* The value of `key` in `config` as JSON text, or NULL. */
-const char *adv_config_find(const struct adv_config *config, const char *key);
-
 /* The tie breaker: keys (and mesh axes above 1) by which the plan departs from MaxText's defaults; kernel
  * tiles and layouts are left out, because they are tuned values and not decisions. */
 int adv_config_departures(const struct adv_plan *plan);

@@ -11,6 +11,7 @@
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_value.h"
 #include "engine/maxtext/changes.h"
+#include "engine/maxtext/entries.h"
 #include "engine/maxtext/write.h"
 #include "engine/search/within_changes.h"
 

@@ -361,7 +361,10 @@ def plans(seed, count, ranks, quantization=None):
         for plan in ranked:
             request = {"model": job["model"], "cluster": cluster, "config": plan["config"], "xla_flags": plan["xla_flags"]}
             digest = zlib.crc32(json.dumps(request, sort_keys=True).encode()) & 0xFFFF
-            yield {"id": f"plan-{name}-r{plan['rank']}-{digest:04x}", "request": request}
+            estimate = plan["estimate"]
+            drawn = {"seed": seed, "rank": plan["rank"], "predicted_bytes_per_device": estimate["hbm_bytes_per_device"],
+                     "fit_probability": estimate["fit_probability"]}
+            yield {"id": f"plan-{name}-r{plan['rank']}-{digest:04x}", "request": request, "drawn": drawn}
 
 
 def main():

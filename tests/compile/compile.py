@@ -69,6 +69,8 @@ def main():
                 compiled["keys_left_out"] = job.dropped
             row = {"id": job.case["id"], "request": job.case["request"], "software": software,
                    "date": time.strftime("%Y-%m-%d"), "compiled": compiled}
+            if "drawn" in job.case:
+                row["drawn"] = job.case["drawn"]
             if options.schedule:
                 row["schedule"] = schedule.transfers(job.folder)
             with open(options.out, "a", encoding="utf-8") as out:

@@ -24,7 +24,8 @@ def row_of(found):
                                for size, count, shape, operation in alive[:BUFFERS_KEPT]]
     kept["turned"] = [{"bytes": size, "shape": shape, "layout": layout, "layout_before": before}
                       for size, shape, layout, before in compiled.get("turned") or []]
-    return {**{name: found[name] for name in ("id", "request", "software", "date")}, "compiled": kept}
+    said = {name: found[name] for name in ("id", "request", "software", "date", "drawn") if name in found}
+    return {**said, "compiled": kept}
 
 
 def main():

@@ -150,6 +150,30 @@ static void print_certainty(const struct compiled_rows *rows)
     (void)printf("\nLog loss of the verdicts: %.4f.\n", loss / judged);
 }
 
+/* First plans of jobs that were drawn at random, as they were predicted when nothing had been fitted to them:
+ * the error that a new job sees. */
+static void print_drawn(const struct compiled_rows *rows)
+{
+    static double errors[ROWS_MAX];
+    double sum = 0.0;
+    int count = 0, taken = 0;
+    for (int i = 0; i < rows->count && count < ROWS_MAX; i++) {
+        const struct compiled_row *row = &rows->rows[i];
+        if (json_integer_value(json_object_get(row->drawn, "rank")) != 1 || isnan(row->need_bytes)) continue;
+        const double said = json_number_value(json_object_get(row->drawn, "predicted_bytes_per_device"));
+        sum += json_number_value(json_object_get(row->drawn, "fit_probability"));
+        taken += row->fits;
+        errors[count++] = log(said / row->need_bytes);
+    }
+    if (count == 0) return;
+    (void)printf("\n## Plans as they were predicted before they were compiled\n\nFirst plans of jobs drawn at "
+                 "random (`cases.py plans`), by what the engine said before anything was fitted to them.\n\n"
+                 "| plans | the compiler took | expected | median %% | p90 %% | max %% |\n"
+                 "| --: | --: | --: | --: | --: | --: |\n| %d | %d | %.1f | %.1f | %.1f | %.1f |\n",
+                 count, taken, sum, abs_quantile(errors, count, 0.5), abs_quantile(errors, count, 0.9),
+                 abs_quantile(errors, count, 1.0));
+}
+
 static int by_error(const void *a, const void *b)
 {
     const struct compiled_row *x = a, *y = b;
@@ -236,6 +260,7 @@ int main(int argc, char **argv)
         "too.\n\n");
     print_groups();
     print_certainty(&rows);
+    print_drawn(&rows);
     print_worst(&rows);
     print_refusals(&rows);
     adv_catalog_free(catalog);

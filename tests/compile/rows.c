@@ -45,11 +45,13 @@ static void load_file(const struct adv_catalog *catalog, const char *path, struc
     all->rows = realloc(all->rows, (size_t)(all->count + count) * sizeof *all->rows);
     if (!all->rows) stop(path, "out of memory");
     for (int i = 0; i < count; i++) {
-        const json_t *compiled = json_object_get(json_array_get(list, (size_t)i), "compiled");
+        const json_t *row = json_array_get(list, (size_t)i);
+        const json_t *compiled = json_object_get(row, "compiled");
         const char *verdict = json_string_value(json_object_get(compiled, "verdict"));
         all->rows[all->count++] = (struct compiled_row){
             .row = &rows[i],
             .compiled = compiled,
+            .drawn = json_object_get(row, "drawn"),
             .need_bytes = number(compiled, "need_bytes_per_device"),
             .argument_bytes = number(compiled, "argument_bytes"),
             .heap_bytes = number(compiled, "heap_bytes"),

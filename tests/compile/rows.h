@@ -8,6 +8,7 @@
 struct compiled_row {
     struct adv_measurement *row;
     const json_t *compiled; /* the row's member of that name */
+    const json_t *drawn;    /* what was predicted when the plan was drawn; NULL: nothing is known of that */
     double need_bytes, argument_bytes, heap_bytes,
         host_bytes;                    /* per device; NAN where the compiler did not say */
     bool fits;                         /* the compiler's verdict */

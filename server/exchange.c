@@ -8,6 +8,7 @@
 
 #include "engine/advise.h"
 #include "server/api.h"
+#include "server/app.h"
 #include "server/routes.h"
 
 #define PROBLEM_LIMIT_BYTES (256u * 1024u) /* 48 findings of at most 900 bytes, escaped */
@@ -125,6 +126,7 @@ static void out_of_memory(struct adv_exchange *exchange)
         "{\"type\":\"https://tpu-advisor.dev/problems/out-of-memory\",\"title\":\"Out of memory\","
         "\"status\":503,\"errors\":[]}";
     adv_reply_constant(exchange, 503, "application/problem+json", body, sizeof body - 1);
+    adv_reply_header(exchange, "Retry-After", "%d", RETRY_AFTER_S);
 }
 
 void adv_reply_text(struct adv_exchange *exchange, int status, const char *content_type, char *body,
@@ -188,6 +190,12 @@ static bool listens(const struct adv_exchange *exchange)
     return answers && strcmp(answers, "text/event-stream") == 0;
 }
 
+/* Whether the same request may be answered later: a daemon without a database never gets one. */
+static bool may_come(const struct adv_exchange *exchange, adv_code code)
+{
+    return adv_code_http_status(code) == 503 && (code != ADV_E_STORE || exchange->app->database);
+}
+
 /* The problem that the reply is becomes an event. It has no id: the client asks again for what follows the
  * last one that it had. */
 static void tell_away(struct adv_exchange *exchange)
@@ -211,12 +219,12 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
     if (body) adv_text_append(&text, body);
     free(body);
     adv_api_reply_made(exchange, status, &text);
-    if (status == 503 && listens(exchange)) {
+    if (may_come(exchange, err->code) && listens(exchange)) {
         tell_away(exchange);
         return;
     }
     exchange->reply.content_type = "application/problem+json";
-    if (status == 503) adv_reply_header(exchange, "Retry-After", "%d", RETRY_AFTER_S);
+    if (may_come(exchange, err->code)) adv_reply_header(exchange, "Retry-After", "%d", RETRY_AFTER_S);
     if (status == 401) adv_reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"tpu-advisor\"");
 }
 

@@ -257,6 +257,15 @@ test('a service that is away, cut off, busy or no HTTP is 3', async () => {
   assert.equal(path, '/behind/v1/checks');
 });
 
+test('a daemon without a database is not asked again: none comes', async () => {
+  const without = await startDaemon();
+  const asked = await check([write('good.json', plan(2))], { args: ['--url', without.origin] });
+  assert.equal(asked.status, 3);
+  assert.match(asked.err, /HTTP status 503: .*no database is configured/);
+  assert.doesNotMatch(asked.err, /asked again/);
+  await without.stop();
+});
+
 test('what is no verdict is 3, and the report says what was answered', async () => {
   const good = write('good.json', plan(2));
   const json = join(folder, 'stranger.json');

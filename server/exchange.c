@@ -183,25 +183,28 @@ void adv_reply_header(struct adv_exchange *exchange, const char *name, const cha
     va_end(args);
 }
 
-/* Whether the client listens for events: its library gives up for good on any status but 200. */
+/* Whether the client listens for events: its library gives up for good on any status but 200. Who has no
+ * valid token is to give up. */
 static bool listens(const struct adv_exchange *exchange)
 {
     const char *answers = exchange->route ? exchange->route->answers : NULL;
-    return answers && strcmp(answers, "text/event-stream") == 0;
+    return answers && strcmp(answers, "text/event-stream") == 0 && exchange->scopes;
 }
 
-/* Whether the same request may be answered later: a daemon without a database never gets one. */
-static bool may_come(const struct adv_exchange *exchange, adv_code code)
+/* After how long the same request may be answered; 0: never. A daemon without a database never gets one. */
+static int comes_after_s(const struct adv_exchange *exchange, adv_code code)
 {
-    return adv_code_http_status(code) == 503 && (code != ADV_E_STORE || exchange->app->database);
+    const int status = adv_code_http_status(code);
+    if (status == 429) return exchange->wait_s;
+    return status == 503 && (code != ADV_E_STORE || exchange->app->database) ? RETRY_AFTER_S : 0;
 }
 
 /* The problem that the reply is becomes an event. It has no id: the client asks again for what follows the
  * last one that it had. */
-static void tell_away(struct adv_exchange *exchange)
+static void tell_away(struct adv_exchange *exchange, int wait_s)
 {
     struct adv_text events = adv_text_empty(PROBLEM_LIMIT_BYTES);
-    adv_text_format(&events, "retry: %d\nevent: away\ndata: ", RETRY_AFTER_S * 1000);
+    adv_text_format(&events, "retry: %d\nevent: away\ndata: ", wait_s * 1000);
     adv_text_append_bytes(&events, exchange->reply.body, exchange->reply.body_bytes);
     adv_text_append(&events, "\n\n");
     if (events.overflow) adv_text_free(&events);
@@ -213,18 +216,18 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
 {
     char instance[ADV_LIMIT_REQUEST_ID + 32];
     (void)snprintf(instance, sizeof instance, "urn:tpu-advisor:request:%s", exchange->request_id);
-    int status = adv_code_http_status(err->code);
+    const int status = adv_code_http_status(err->code), wait_s = comes_after_s(exchange, err->code);
     struct adv_text text = adv_text_empty(PROBLEM_LIMIT_BYTES);
     char *body = adv_problem_json(err, instance);
     if (body) adv_text_append(&text, body);
     free(body);
     adv_api_reply_made(exchange, status, &text);
-    if (may_come(exchange, err->code) && listens(exchange)) {
-        tell_away(exchange);
+    if (wait_s > 0 && listens(exchange)) {
+        tell_away(exchange, wait_s);
         return;
     }
     exchange->reply.content_type = "application/problem+json";
-    if (may_come(exchange, err->code)) adv_reply_header(exchange, "Retry-After", "%d", RETRY_AFTER_S);
+    if (wait_s > 0) adv_reply_header(exchange, "Retry-After", "%d", wait_s);
     if (status == 401) adv_reply_header(exchange, "WWW-Authenticate", "Bearer realm=\"tpu-advisor\"");
 }
 

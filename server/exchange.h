@@ -96,6 +96,7 @@ struct adv_exchange {
     int next_place;
     int next_wait_ms; /* how long `next` may wait for a worker there before it counts as refused; 0 = as long
                          as any request, which is answered 503 then */
+    int wait_s;       /* of who has asked too often: until the next request is answered */
     bool refused;     /* there was no room there: `next` runs here, without a database, and replies */
     void *state;      /* of the handler, in the arena */
     void *held;       /* malloc'ed, freed with the exchange, by `drop` where it holds more: */
@@ -144,9 +145,9 @@ void adv_reply_empty(struct adv_exchange *exchange, int status);
 void adv_reply_header(struct adv_exchange *exchange, const char *name, const char *format, ...)
     ADV_PRINTF(3, 4);
 
-/* Problem documents (RFC 9457); the status follows from the first finding's code, 503 brings Retry-After,
- * but not where no database is configured. To who listens for events, a 503 with Retry-After is told as one,
- * "away": the stream goes on. */
+/* Problem documents (RFC 9457); the status follows from the first finding's code. 503 brings Retry-After, but
+ * not where no database is configured, and so does 429 where wait_s is set. To who listens for events, what
+ * has Retry-After is told as one, "away": the stream goes on. */
 void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err);
 /* The same of one finding. Returns false: the check that it ends has failed. */
 bool adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,

@@ -126,13 +126,12 @@ static bool take(struct request *request, enum adv_limit_kind kind, uint64_t who
     const int64_t wait_us = adv_limits_take(exchange->app->limits, kind, who, rate, request->start_us);
     if (wait_us == 0) return true;
     adv_metrics_add(&exchange->app->metrics, ADV_COUNTER_REJECTED_RATE, 1);
-    adv_reply_error(exchange, ADV_E_RATE, "", "try again after Retry-After seconds",
-                    "%s: more than %.3g a second", whose, rate->per_s);
-    adv_reply_header(exchange, "Retry-After", "%lld", (long long)((wait_us + 999999) / 1000000));
-    return false;
+    exchange->wait_s = (int)((wait_us + 999999) / 1000000);
+    return adv_reply_error(exchange, ADV_E_RATE, "", "try again after Retry-After seconds",
+                           "%s: more than %.3g a second", whose, rate->per_s);
 }
 
-/* false here and below: the reply is filled, 429 with Retry-After. */
+/* false here and below: the reply is filled, 429 with Retry-After, or the event that stands for it. */
 static bool within_rate(struct request *request)
 {
     const struct adv_app *app = request->http->app;

@@ -93,7 +93,8 @@ enum MHD_Result adv_http_send(struct request *request, struct adv_reply *reply)
 /* The worker still writes to the exchange: the reply is made beside it. */
 enum MHD_Result adv_http_send_abandoned(struct request *request)
 {
-    struct adv_exchange other = {.app = request->http->app, .route = request->exchange.route};
+    struct adv_exchange other = {
+        .app = request->http->app, .route = request->exchange.route, .scopes = request->exchange.scopes};
     memcpy(other.request_id, request->exchange.request_id, sizeof other.request_id);
     if (request->overdue)
         adv_reply_error(&other, ADV_E_BUSY, "", "try again after Retry-After seconds",

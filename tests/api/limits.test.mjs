@@ -71,6 +71,23 @@ test('an address has a rate and a burst, and probes are not counted', async () =
   await daemon.stop();
 });
 
+test('who listens for events and asks too often is told when to come back; without a valid token it is over', async () => {
+  const { folder, remove } = scratchFolder();
+  writeFileSync(join(folder, 'tokens'), `ci read ${digest('right')}\n`);
+  const daemon = await startDaemon({ args: ['--tokens-file', join(folder, 'tokens'), '--address-rate', '1'] });
+  const listen = (token) => daemon.fetch('/v1/sweeps/01a1fc9a-21ef-7bb3-a4fd-a2b739d7a072/events',
+    { headers: { Accept: 'text/event-stream', ...(token && { Authorization: `Bearer ${token}` }) } });
+  assert.equal((await listen('wrong')).status, 401, 'a browser gives up');
+  let answer = await listen('right');
+  while (answer.status === 503) answer = await listen('right'); // no database is here
+  assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'text/event-stream']);
+  const [retry, event, data] = (await answer.text()).split('\n');
+  assert.deepEqual([retry, event], ['retry: 1000', 'event: away']);
+  assert.match(JSON.parse(data.slice('data: '.length)).detail, /requests of this address: more than 1 a second/);
+  await daemon.stop();
+  remove();
+});
+
 test('a token has a rate of its own', async () => {
   const { folder, remove } = scratchFolder();
   writeFileSync(join(folder, 'tokens'), `one read ${digest('one')}\ntwo read ${digest('two')}\n`);

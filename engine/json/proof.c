@@ -89,6 +89,7 @@ static char *print_predicted(const json_t *root, int rank)
     ADV_JSON_OWN json_t *predicted = json_object();
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         (void)json_object_set(predicted, members[i][1], json_object_get(estimate, members[i][0]));
+    (void)json_object_set(predicted, "software", json_object_get(root, "software"));
     return json_dumps(predicted, JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
@@ -175,7 +176,7 @@ char *adv_proof_failed(const char *reason, bool whole, double seconds)
     return result ? json_dumps(result, JSON_COMPACT) : NULL;
 }
 
-static void print_versions(json_t *versions, char text[ADV_LIMIT_PROOF_VERSIONS])
+static void print_versions(const json_t *versions, char text[ADV_LIMIT_PROOF_VERSIONS])
 {
     for (struct adv_json_walk version = {.in = versions}; adv_json_next_member(&version);) {
         const char *number = json_string_value(version.value);
@@ -217,6 +218,26 @@ bool adv_proof_is_by(const char *result, const char *releases)
          adv_json_next_member(&version);)
         is_by = is_by && json_equal(version.value, json_object_get(known, version.key));
     return is_by;
+}
+
+/* Says that other releases gave the word than those that the plan is for. */
+static void note_releases(json_t *result, const json_t *asked)
+{
+    const json_t *by = json_object_get(result, "versions");
+    char wanted[ADV_LIMIT_PROOF_VERSIONS] = "", had[ADV_LIMIT_PROOF_VERSIONS] = "";
+    bool differs = false;
+    for (struct adv_json_walk release = {.in = asked}; adv_json_next_member(&release);) {
+        const json_t *version = json_object_get(by, release.key);
+        differs = differs || (version && !json_equal(version, release.value));
+    }
+    if (!differs) return;
+    print_versions(asked, wanted);
+    print_versions(by, had);
+    (void)json_object_set_new(
+        result, "note",
+        json_sprintf("the plan is for %s, and this is the word of %s: its own releases may take other keys "
+                     "and flags and need other memory",
+                     wanted, had));
 }
 
 static void put_part(json_t *parts, const char *name, const char *side, double bytes)
@@ -281,6 +302,7 @@ adv_code adv_proof_join(const char *result, const char *predicted, int rank, str
                                   ? json_real(json_number_value(bytes) / json_number_value(compiled) - 1.0)
                                   : json_null());
     (void)json_object_set_new(root, "parts", join_parts(root, ours));
+    note_releases(root, json_object_get(ours, "software"));
     char *dump = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
     adv_text_append(text, dump ? dump : "");
     const bool whole = dump && !text->overflow;
@@ -347,6 +369,8 @@ adv_code adv_proof_print(const char *joined, struct adv_text *text, adv_err *err
                     verdict ? verdict : "");
     adv_text_format(text, "%s%s (%.0f s)\n", reason ? ": " : "", reason ? reason : "",
                     json_number_value(json_object_get(result, "seconds")));
+    const char *note = json_string_value(json_object_get(result, "note"));
+    if (note) adv_text_format(text, "note: %s\n", note);
     print_parts(result, text);
     print_buffers(result, text);
     print_list(result, "refused_keys", "refused keys: ", text);

@@ -46,7 +46,8 @@ ADV_MUST_CHECK adv_code adv_proof_run_answer(const char *json, size_t json_bytes
 struct adv_proof_plan {
     char
         *plan; /* {"cluster", "config", "xla_flags"}: canonical, the same plan is the same bytes; malloc'ed */
-    char *predicted; /* {"hbm_bytes_per_device", "hbm_limit_bytes_per_device", "parts"}; malloc'ed */
+    char *predicted; /* {"hbm_bytes_per_device", "hbm_limit_bytes_per_device", "parts", "software"}; malloc'ed
+                      */
 };
 
 /* Plan `rank` of an answer of advise, or the plan of an estimate (rank 1): the keys that the answer's
@@ -87,7 +88,8 @@ bool adv_proof_is_by(const char *result, const char *releases);
 const char *adv_proof_verdict_name(enum adv_proof_verdict verdict);
 
 /* Appends the result with "rank" and the prediction beside it: predicted_hbm_bytes_per_device,
- * hbm_error_frac, and per part the compiler's bytes beside ours at the compiler's peak. */
+ * hbm_error_frac, and per part the compiler's bytes beside ours at the compiler's peak; and a "note" where
+ * the plan is for other releases than those whose word it is. */
 ADV_MUST_CHECK adv_code adv_proof_join(const char *result, const char *predicted, int rank,
                                        struct adv_text *text, adv_err *err);
 

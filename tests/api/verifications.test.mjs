@@ -256,6 +256,11 @@ test('the word of other releases is told with them, and answers nobody who asks 
   assert.equal(await worker.exit, 0);
   assert.equal((await get(path)).result.versions.maxtext, '0.2.5');
   assert.equal((await check()).verdict, 'pass');
+  assert.ok(!('note' in (await get(path)).result));
+  const { request } = await get(`/v1/runs/${runId}`);
+  const forOlder = await store({ ...request, software: { maxtext: '0.2.4' } });
+  assert.match((await get(await ask(forOlder))).result.note, /^the plan is for maxtext 0\.2\.4, .* and this is the word of maxtext 0\.2\.5, /);
+  assert.equal((await get(`/v1/runs/${forOlder}`)).verification.plans[0].versions.maxtext, '0.2.5');
 });
 
 test('a verifier that is told to leave gives its plan back at once', async () => {

@@ -40,6 +40,16 @@ test('a plan that does not fit, or is refused, leaves with 1 and the reason', as
   assert.match(refused.out, /refused keys: sa_block_z/);
 });
 
+test('the word of other releases than those that the plan is for says so', async () => {
+  const note = 'the plan is for maxtext 0.2.4, jax 0.12.0.1, libtpu 0.0.50.1, and this is the word of maxtext 0.2.5, jax 0.12.0.1, libtpu 0.0.50.1: ';
+  const older = { ...request, software: { maxtext: '0.2.4' } };
+  const done = await verify(older);
+  assert.equal(done.status, 0, done.err);
+  assert.ok(JSON.parse(done.out).results[0].note.startsWith(note), done.out);
+  assert.ok((await verify(older, ['--text'])).out.includes(`\nnote: ${note}`));
+  for (const same of [request, { ...request, software: { maxtext: '0.2.5' } }]) assert.ok(!('note' in JSON.parse((await verify(same)).out).results[0]));
+});
+
 test('a stored answer, a request of advise and a run are taken alike', async () => {
   const advise = adviseRequest({ search: { top_k: 3 } });
   const answer = (await run(['advise', '-'], { input: JSON.stringify(advise) })).out;

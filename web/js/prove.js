@@ -93,6 +93,7 @@ function proofDone(proof, onRepair) {
       Number.isFinite(proof.seconds) ? h('span', { class: 'soft' }, ` in ${seconds(proof.seconds)}`) : null,
     ),
     proof.reason ? h('p', null, proof.reason) : null,
+    proof.note ? h('p', null, `Note: ${proof.note}.`) : null,
     refusals(proof, onRepair),
     Number.isFinite(proof.hbm_error_frac)
       ? h('p', null, `The prediction is ${percent(Math.abs(proof.hbm_error_frac))} ${proof.hbm_error_frac > 0 ? 'above' : 'below'} the compiler.`)

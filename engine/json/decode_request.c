@@ -457,6 +457,16 @@ static void decode_search(const json_t *root, struct adv_advise_request *request
     request->max_evaluations = (long)evaluations;
 }
 
+/* What was told of the key "/baseline/config/`key`": that the model's block ignores it. */
+static void warn_of_baseline_key(const adv_err *told, const char *key, adv_err *warnings)
+{
+    for (int i = 0; warnings && i < told->count; i++)
+        if (strcmp(told->findings[i].pointer, ADV_AT("/baseline/config", key)) == 0)
+            (void)adv_err_add_rule(warnings, told->findings[i].code, told->findings[i].rule,
+                                   told->findings[i].pointer, told->findings[i].hint, "%s",
+                                   told->findings[i].detail);
+}
+
 /* The baseline is a plan for the request's model: keys that make it another one (the pins' stand in `pins`)
  * are errors, for the two could not be compared. */
 static void check_baseline_model(const struct decoder *d, const json_t *pins, const json_t *config)
@@ -467,8 +477,10 @@ static void check_baseline_model(const struct decoder *d, const json_t *pins, co
         ADV_JSON_OWN json_t *with =
             json_is_object(pins) ? json_copy((json_t *)(uintptr_t)pins) : json_object();
         (void)json_object_set(with, entry.key, entry.value);
+        adv_err told = adv_err_empty();
         bool built = adv_decode_request_model(d->catalog, json_object_get(d->root, "model"), "/model", with,
-                                              "/baseline/config", &model, d->err, NULL);
+                                              "/baseline/config", &model, d->err, &told);
+        if (!json_object_get(pins, entry.key)) warn_of_baseline_key(&told, entry.key, d->warnings);
         /* both are built in zeroed memory, so their padding is equal, too */
         /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
         bool same = memcmp(&model, d->model, sizeof model) == 0;

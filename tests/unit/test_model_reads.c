@@ -123,6 +123,31 @@ static void a_key_over_a_named_model_is_said_where_it_stands(void **state)
     json_decref(answer);
 }
 
+/* The search's model does not have it; the baseline alone does. One that the pins have is said of them. */
+static void a_key_of_the_baseline_alone_is_said_where_it_stands(void **state)
+{
+    (void)state;
+    static const char request[] =
+        "{\"model\":\"mistral-7b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x2x1\"},"
+        "\"workload\":{\"seq_len\":2048,\"global_batch_sequences\":8},\"search\":{\"top_k\":1},"
+        "%s\"baseline\":{\"config\":{\"ici_fsdp_parallelism\":4,\"use_qk_norm\":true}}}";
+    static const char *const rows[][2] = {{"", "/baseline/config/use_qk_norm"},
+                                          {"\"pins\":{\"use_qk_norm\":true},", "/pins/use_qk_norm"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024];
+        int count = 0;
+        (void)snprintf(text, sizeof text, request, rows[i][0]);
+        json_t *answer = answer_to(ADV_REQUEST_ADVISE, text);
+        for (struct adv_json_walk said = {.in = json_object_get(answer, "warnings")}; adv_json_next(&said);) {
+            if (strcmp(json_string_value(json_object_get(said.value, "code")), "ignored-key") != 0) continue;
+            assert_string_equal(json_string_value(json_object_get(said.value, "pointer")), rows[i][1]);
+            count++;
+        }
+        assert_int_equal(count, 1);
+        json_decref(answer);
+    }
+}
+
 /* MaxText's own files set no key in vain. */
 static void no_model_of_the_catalog_has_a_key_that_its_block_ignores(void **state)
 {
@@ -142,6 +167,7 @@ int main(void)
         cmocka_unit_test(a_key_that_the_block_reads_is_priced_without_a_word),
         cmocka_unit_test(a_key_that_changes_nothing_is_passed_over),
         cmocka_unit_test(a_key_over_a_named_model_is_said_where_it_stands),
+        cmocka_unit_test(a_key_of_the_baseline_alone_is_said_where_it_stands),
         cmocka_unit_test(no_model_of_the_catalog_has_a_key_that_its_block_ignores),
     };
     return run_group_with_catalog(tests);

@@ -76,6 +76,8 @@ static adv_code load_run(struct adv_exchange *exchange, const char *run_id, cons
     adv_code code = adv_store_run_get(exchange->db, run_id, &run, err);
     if (code) return code;
     (void)snprintf(side->gate.run_id, sizeof side->gate.run_id, "%s", run.id);
+    (void)snprintf(side->gate.created_at, sizeof side->gate.created_at, "%s", run.created_at);
+    (void)snprintf(side->gate.git_ref, sizeof side->gate.git_ref, "%s", run.git_ref);
     (void)snprintf(own, ADV_LIMIT_NAME, "%s", run.project);
     side->response = strdup(run.response);
     if (!side->response)
@@ -127,7 +129,8 @@ static adv_code load_baseline(struct adv_exchange *exchange, const struct adv_ga
         struct adv_idempotency kept; /* of a candidate that an earlier try may have stored */
         code = adv_api_read_key(exchange, &kept, err);
         if (code) return code;
-        const struct adv_baseline_candidate candidate = {request->candidate_run_id, kept.principal, kept.key};
+        const struct adv_baseline_candidate candidate = {request->candidate_git_ref,
+                                                         request->candidate_run_id, kept.principal, kept.key};
         code = adv_store_baseline_find(exchange->db, &name, &candidate, &baseline, &found);
         if (!code) code = load_pinned(exchange, baseline.run_id, project, side, &found);
         if (!code) side->gate.stands_in = !baseline.pinned;
@@ -152,6 +155,7 @@ static adv_code make_candidate(struct adv_exchange *exchange, const struct adv_g
     if (code) return code;
     side->response = strdup(side->made.json);
     if (!side->response) return adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the answer");
+    memcpy(side->gate.git_ref, request->candidate_git_ref, sizeof side->gate.git_ref);
     return read_side(exchange, project, side->request, side, err);
 }
 

@@ -297,15 +297,29 @@ static void note_disagreement(const struct adv_gate_side *candidate, const struc
          candidate->now.fits ? "to fit" : "not to fit", word->verdict, word->versions);
 }
 
+/* Others of the candidate's commit are no measure of it. Where one side names none, nobody can tell. */
+static void note_stand_in(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
+                          struct adv_gate_verdict *verdict)
+{
+    char of[2 * ADV_LIMIT_NAME] = "";
+    const bool is_told = baseline->git_ref[0] && candidate->git_ref[0];
+    if (baseline->git_ref[0]) (void)snprintf(of, sizeof of, " and of commit %.90s", baseline->git_ref);
+    NOTE(
+        verdict, "stand_in_baseline",
+        "no run is set as the baseline: run %s, stored at %.40s%s, the last that passed a limit on time, stands "
+        "in for it, so that limits count from there%s. PUT /v1/baselines/{project}/{label} sets one",
+        baseline->run_id, baseline->created_at, of,
+        is_told
+            ? ""
+            : ". It may be of the candidate's own commit, checked beside it: a git_ref in both would tell");
+}
+
 /* What is to be known of a baseline before anything is read off the comparison with it. */
-static void note_baseline(const struct adv_gate_side *baseline, struct adv_gate_verdict *verdict)
+static void note_baseline(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
+                          struct adv_gate_verdict *verdict)
 {
     const struct adv_gate_numbers *from = &baseline->now;
-    if (baseline->stands_in)
-        NOTE(verdict, "stand_in_baseline",
-             "no run is set as the baseline: run %s, the last that passed a limit on time, stands in for it, "
-             "so that limits count from there. PUT /v1/baselines/{project}/{label} sets one",
-             baseline->run_id);
+    if (baseline->stands_in) note_stand_in(baseline, candidate, verdict);
     if (!from->fits)
         NOTE(verdict, "baseline_does_not_fit", "the baseline does not fit in memory any more");
     else if (adv_gate_is_refuted(baseline))
@@ -342,7 +356,7 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
     note_reevaluation("candidate", candidate, verdict);
     const char *outdated = to->outdated[0] ? to->outdated : from->outdated;
     if (outdated[0]) NOTE(verdict, "calibration_of_another_engine", "%s; fit it again", outdated);
-    note_baseline(baseline, verdict);
+    note_baseline(baseline, candidate, verdict);
     note_tight("baseline", baseline, verdict);
     note_tight("candidate", candidate, verdict);
     if (!same_model(from, to))

@@ -23,6 +23,8 @@ struct adv_gate_side {
     struct adv_gate_numbers stored;    /* what that one answered; as `now` otherwise */
     struct adv_verification_word word; /* of the real compiler on the plan */
     bool stands_in;                    /* a baseline that nobody has set: the last run that passed */
+    char created_at[40];               /* of a run */
+    char git_ref[ADV_LIMIT_NAME];      /* "" where it names none */
 };
 
 struct adv_gate_limits {

@@ -51,12 +51,13 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
     /* The last is so by the clock of the database; ids go by those of the daemons. */
     static const char sql[] =
         "SELECT r.id, to_char(r.created_at" ADV_AS_TIME ", '' FROM runs r WHERE r.project = $1 AND r.label "
-        "= $2 AND r.deleted_at IS NULL AND r.fits AND r.kind IN ('estimate', 'advise') AND r.id::text <> "
-        "lower($3) AND NOT EXISTS (SELECT FROM idempotency_keys k WHERE k.principal = $4 AND k.key = $5 AND "
-        "k.run_id = r.id AND k.created_at > now() - " ADV_KEY_LIFETIME ") "
-        "AND EXISTS (SELECT FROM checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT "
-        "FROM checks c WHERE c.candidate_id = r.id AND NOT c.passed) ORDER BY r.created_at DESC, r.id DESC "
-        "LIMIT 1";
+        "= $2 AND r.deleted_at IS NULL AND r.fits AND r.kind IN ('estimate', 'advise') AND r.id IS DISTINCT "
+        "FROM $3::uuid AND NOT EXISTS (SELECT FROM idempotency_keys k WHERE k.principal = $4 AND k.key = $5 "
+        "AND k.run_id = r.id AND k.created_at > now() - " ADV_KEY_LIFETIME ") AND (r.git_ref = '' OR "
+        "r.git_ref <> coalesce((SELECT git_ref FROM runs WHERE id = $3::uuid), $6)) AND EXISTS (SELECT FROM "
+        "checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT FROM checks c WHERE "
+        "c.candidate_id = r.id AND NOT c.passed) ORDER BY r.created_at DESC, r.id DESC LIMIT 1";
+    const char *own_id = adv_uuid_valid(candidate->run_id) ? candidate->run_id : NULL;
     adv_err unset = adv_err_empty();
     adv_code code = adv_store_baseline_get(db, name, baseline, &unset);
     if (code != ADV_E_NOT_FOUND) {
@@ -64,10 +65,10 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
         return code;
     }
     bool found = false;
-    code = read_baseline(
-        db, sql,
-        ADV_VALUES(name->project, name->label, candidate->run_id, candidate->principal, candidate->key),
-        baseline, &found, NULL, err);
+    code = read_baseline(db, sql,
+                         ADV_VALUES(name->project, name->label, own_id, candidate->principal, candidate->key,
+                                    candidate->git_ref),
+                         baseline, &found, NULL, err);
     baseline->pinned = false;
     return code || found ? code : no_baseline(name, err);
 }

@@ -2,8 +2,9 @@
  * a run stand in where nobody did.
  *
  * A baseline is what somebody set, or else the newest run of that project and label that passed all of its
- * checks. A run that was never checked, that failed, of a kernel, or that does not fit is none, and a check
- * without a limit on time lets none pass for one. Labels may hold slashes (`feature/x`).
+ * checks and is of another commit than the candidate: those of one commit are checked beside each other. A
+ * run that was never checked, that failed, of a kernel, or that does not fit is none, and a check without a
+ * limit on time lets none pass for one. Labels may hold slashes (`feature/x`).
  */
 #pragma once
 
@@ -33,8 +34,9 @@ struct adv_baseline_condition {
 ADV_MUST_CHECK adv_code adv_store_baseline_get(struct adv_db *db, const struct adv_baseline_name *name,
                                                struct adv_baseline *baseline, adv_err *err);
 
-/* A run that is not to stand in for its own baseline. */
+/* A run that is not to stand in for its own baseline, nor is another of its commit. */
 struct adv_baseline_candidate {
+    const char *git_ref;         /* of one that is not stored yet; "" = it names none */
     const char *run_id;          /* "" = not stored yet, or */
     const char *principal, *key; /* stored by an earlier try with this Idempotency-Key; NULL = without one */
 };

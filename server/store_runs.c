@@ -174,6 +174,9 @@ adv_code adv_store_run_get(struct adv_db *db, const char *id, struct adv_stored_
     run->kind = adv_rows_text(&run->rows, 0, ADV_RUN_KIND);
     const char *project = adv_rows_text(&run->rows, 0, ADV_RUN_PROJECT);
     run->project = project ? project : "";
+    const char *git_ref = adv_rows_text(&run->rows, 0, ADV_RUN_GIT_REF);
+    run->git_ref = git_ref ? git_ref : "";
+    run->created_at = adv_rows_text(&run->rows, 0, ADV_RUN_CREATED_AT);
     run->tags = adv_rows_text(&run->rows, 0, ADV_RUN_TAGS);
     run->request = adv_rows_text(&run->rows, 0, ADV_RUN_REQUEST);
     run->response = adv_rows_text(&run->rows, 0, ADV_RUN_RESPONSE);

@@ -79,8 +79,9 @@ ADV_MUST_CHECK adv_code adv_store_runs_list(struct adv_db *db, const struct adv_
 struct adv_stored_run {
     struct adv_rows rows;
     const char *id, *kind, *request, *response;
-    const char *project; /* "" when it has none */
-    const char *tags;    /* a JSON array */
+    const char *project, *git_ref; /* "" when it has none */
+    const char *created_at;
+    const char *tags; /* a JSON array */
 };
 
 /* ADV_E_NOT_FOUND when there is no such run; then nothing to free. */
@@ -120,8 +121,10 @@ adv_code adv_store_refuse_match(const char *kind, adv_err *err);
     "hbm_bytes_per_device, fits, fit_verdict, to_json(tags)"
 enum adv_run_column {
     ADV_RUN_ID,
-    ADV_RUN_KIND = 2,
+    ADV_RUN_CREATED_AT,
+    ADV_RUN_KIND,
     ADV_RUN_PROJECT,
+    ADV_RUN_GIT_REF = 5,
     ADV_RUN_STEP_TIME = 13,
     ADV_RUN_HBM,
     ADV_RUN_FITS,

@@ -1,6 +1,7 @@
 #include "engine/json/decode_gate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,8 @@ static void decode_candidate(const json_t *candidate, struct adv_gate_request *r
         (void)take_name(candidate, "/candidate", "run_id", ADV_JSON_REQUIRED, request->candidate_run_id, err);
         return;
     }
+    const char *git_ref = json_string_value(json_object_get(candidate, "git_ref"));
+    (void)snprintf(request->candidate_git_ref, ADV_LIMIT_NAME, "%s", git_ref ? git_ref : "");
     request->candidate_request = json_dumps(candidate, JSON_COMPACT);
     if (request->candidate_request)
         request->candidate_request_bytes = strlen(request->candidate_request);

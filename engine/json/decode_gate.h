@@ -26,8 +26,9 @@ enum adv_gate_unlike { ADV_GATE_UNLIKE_MODEL, ADV_GATE_UNLIKE_SEQUENCE, ADV_GATE
 struct adv_gate_request {
     char baseline_run_id[ADV_LIMIT_NAME]; /* or, when "", project and label */
     char baseline_project[ADV_LIMIT_NAME], baseline_label[ADV_LIMIT_NAME];
-    char candidate_run_id[ADV_LIMIT_NAME]; /* or, when "", candidate_request */
-    char *candidate_request;               /* an estimate request as JSON text; malloc'ed, may be NULL */
+    char candidate_run_id[ADV_LIMIT_NAME];  /* or, when "", candidate_request */
+    char candidate_git_ref[ADV_LIMIT_NAME]; /* that the request names; "" = none */
+    char *candidate_request;                /* an estimate request as JSON text; malloc'ed, may be NULL */
     size_t candidate_request_bytes;
     double limits_frac[ADV_GATE_LIMITS]; /* NAN: not a limit */
     bool must_fit;                       /* default true */

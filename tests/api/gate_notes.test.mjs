@@ -223,6 +223,28 @@ test('a tight plan passes with its probability, in every report, until the compi
   assert.ok(!notes.some(({ code }) => code === 'tight'), 'then its word counts');
 });
 
+test('runs of the candidate\'s own commit never stand in: they are checked beside it', async () => {
+  const name = { project: 'siblings', label: 'main' };
+  const judge_ = async (git_ref, candidate = {}) => {
+    const response = await daemon.post('/v1/checks', { baseline: name, candidate: request({ ...name, store: true, ...(git_ref && { git_ref }), ...candidate }), limits: { time_per_token_increase_frac: 0.03 } });
+    return { status: response.status, ...await response.json() };
+  };
+  const { run_id: first } = await (await daemon.post('/v1/estimate', request({ store: true }))).json();
+  const old = await (await daemon.post('/v1/checks', { baseline: { run_id: first }, candidate: request({ ...name, store: true, git_ref: 'c0' }), limits: { time_per_token_increase_frac: 0.03 } })).json();
+  const stored = (said) => said.notes.find(({ code }) => code === 'stand_in_baseline').detail;
+  for (let job = 0; job < 3; job++) { // jobs of one pipeline, each a call of its own
+    const said = await judge_('c1');
+    assert.equal(said.baseline.run_id, old.candidate.run_id);
+    assert.match(stored(said), /, stored at 20\S+ and of commit c0, the last that passed .* stands in for it, so that limits count from there\. PUT/);
+  }
+  const next = await judge_('c2');
+  assert.notEqual(next.baseline.run_id, old.candidate.run_id, 'the last of another commit');
+  const byRun = await (await daemon.post('/v1/checks', { baseline: name, candidate: { run_id: next.candidate.run_id } })).json();
+  assert.equal(byRun.baseline.run_id, next.baseline.run_id);
+  const unnamed = await judge_('');
+  assert.match(stored(unnamed), /\. It may be of the candidate's own commit, checked beside it: a git_ref in both would tell\. PUT/);
+});
+
 test('only a limit on the time of a token lets a run stand in, and a stand-in is told', async () => {
   const named = (label) => ({ project: 'stands', label });
   const price = (usd) => ({ cluster: cluster({ price_usd_per_chip_hour: usd }) });

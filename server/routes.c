@@ -50,7 +50,7 @@ static const struct adv_route routes[] = {
     {"POST", "/v1/runs/{run_id}/measurements", "postMeasurement", adv_api_measurement_post, ADV_ROUTE_STORE,
      ADV_SCOPE_WRITE, "application/json text/plain application/jsonl application/x-ndjson", 0, NULL, JSON},
     {"GET", "/v1/runs/{run_id}/measurements", "listMeasurements", adv_api_measurements_list, ADV_ROUTE_STORE,
-     ADV_SCOPE_READ, NULL, 0, "", JSON},
+     ADV_SCOPE_READ, NULL, 0, "rank limit cursor", JSON},
     {"DELETE", "/v1/runs/{run_id}/measurements/{measurement_id}", "deleteMeasurement",
      adv_api_measurement_delete, ADV_ROUTE_STORE, ADV_SCOPE_ADMIN, NULL, 0, "", NULL},
     {"POST", "/v1/runs/{run_id}/verifications", "postVerification", adv_api_verification_post,

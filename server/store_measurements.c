@@ -135,20 +135,28 @@ adv_code adv_store_measurement_is_ahead(struct adv_db *db, const char *at, int m
     ") d JOIN (SELECT run_id, rank, percentile_cont(0.5) WITHIN GROUP (ORDER BY measured_step_time_s) AS "   \
     "typical FROM " some " GROUP BY run_id, rank HAVING count(*) > 1) t ON t.run_id = d.run_id AND t.rank "  \
     "= d.rank)"
-#define RATIOS_OF_RUN    RATIOS("measurements WHERE run_id = r.id")
+#define RATIOS_OF_MINE   RATIOS("mine")
 #define RATIOS_OF_PICKED RATIOS("picked")
 /* The drift of ratios, in the order of time; they follow. */
 #define DRIFT_OF "measured_drift(array_agg(ratio ORDER BY measured_at, id)) AS drift FROM "
 
-adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id, struct adv_text *json,
-                                     adv_err *err)
+adv_code adv_store_measurements_list(struct adv_db *db, const struct adv_measurement_filter *filter,
+                                     struct adv_text *json, adv_err *err)
 {
+    /* One row more than asked tells whether there is another page; ids sort by time. */
     static const char sql[] =
-        "SELECT json_build_object('measurements', coalesce((SELECT "
-        "json_agg(json_build_object(" MEASUREMENT_MEMBERS ") ORDER BY m.id DESC) FROM measurements m WHERE "
-        "m.run_id = r.id), '[]'::json), 'drift', (SELECT " DRIFT_OF RATIOS_OF_RUN " q)) FROM runs r WHERE "
-        "r.id = $1::uuid AND r.deleted_at IS NULL";
-    return adv_db_print_of(db, &adv_db_run_kind, sql, ADV_VALUES(run_id), json, err);
+        "WITH mine AS (SELECT * FROM measurements WHERE run_id = $1::uuid AND ($2::int = 0 OR rank = "
+        "$2::int)), shown AS (SELECT *, row_number() OVER (ORDER BY id DESC) AS place FROM mine WHERE "
+        "$3::uuid IS NULL OR id < $3::uuid ORDER BY id DESC LIMIT $4::int + 1) SELECT "
+        "json_build_object('measurements', coalesce((SELECT json_agg(json_build_object(" MEASUREMENT_MEMBERS
+        ") ORDER BY m.place) FROM shown m WHERE m.place <= $4::int), '[]'::json), 'measurements_count', "
+        "(SELECT count(*) FROM mine), 'next_cursor', (SELECT m.id FROM shown m WHERE m.place = $4::int AND "
+        "(SELECT count(*) FROM shown) > $4::int), 'drift', (SELECT " DRIFT_OF RATIOS_OF_MINE
+        " q)) FROM runs r WHERE r.id = $1::uuid AND r.deleted_at IS NULL";
+    return adv_db_print_of(db, &adv_db_run_kind, sql,
+                           ADV_VALUES(filter->run_id, ADV_INTEGER(filter->rank), filter->after,
+                                      ADV_INTEGER(filter->limit_count)),
+                           json, err);
 }
 
 adv_code adv_store_measurement_delete(struct adv_db *db, const char *run_id, const char *id, adv_err *err)

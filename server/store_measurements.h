@@ -40,8 +40,18 @@ ADV_MUST_CHECK adv_code adv_store_measurement_save(struct adv_db *db, const stru
 ADV_MUST_CHECK adv_code adv_store_measurement_is_ahead(struct adv_db *db, const char *at, int minutes,
                                                        bool *ahead, struct adv_text *clock, adv_err *err);
 
-/* {"measurements": [...]} of a run, newest first, appended. ADV_E_NOT_FOUND when there is no such run. */
-ADV_MUST_CHECK adv_code adv_store_measurements_list(struct adv_db *db, const char *run_id,
+/* A page of the measurements of a run. */
+struct adv_measurement_filter {
+    const char *run_id;
+    int rank;          /* of this plan; 0 = of all */
+    const char *after; /* the id that the page before ended with; NULL */
+    int limit_count;
+};
+
+/* {"measurements": […], "measurements_count", "next_cursor", "drift"}, newest first, appended; count and
+ * drift are of all that the rank has. ADV_E_NOT_FOUND when there is no such run. */
+ADV_MUST_CHECK adv_code adv_store_measurements_list(struct adv_db *db,
+                                                    const struct adv_measurement_filter *filter,
                                                     struct adv_text *json, adv_err *err);
 
 /* ADV_E_NOT_FOUND when the run has no such measurement. */

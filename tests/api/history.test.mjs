@@ -345,6 +345,23 @@ test('accuracy of many models is answered in time, each with its drift', async (
   assert.deepEqual([drift.drifts, groups[399].drift.drifts, groups[399].drift.earlier_count], [true, true, 20]);
 });
 
+test('a run with ten thousand measurements shows them in pages, with their number', async () => {
+  const { run_id: id } = await store({ project: 'measured-much' });
+  sql(DATABASE, `INSERT INTO measurements (id, run_id, rank, measured_at, source, measured_step_time_s, step_time_s, step_time_low_s, step_time_high_s, hbm_bytes_per_device)
+    SELECT uuid_v7(), '${id}', CASE WHEN d <= 3 THEN 2 ELSE 1 END, now() - d * interval '1 minute', 's', CASE WHEN d > 5000 THEN 3 ELSE 4 END, 3, 2, 5, 1e9 FROM generate_series(1, 10000) d`);
+  const path = `/v1/runs/${id}/measurements`;
+  const first = await daemon.fetch(`${path}?limit=200`);
+  const page = await first.json();
+  assert.deepEqual([first.status, page.measurements.length, page.measurements_count, page.drift.drifts], [200, 200, 10000, true]);
+  assert.equal(first.headers.get('link'), `<${path}?limit=200&cursor=${page.next_cursor}>; rel="next"`);
+  assert.equal((await get(path)).measurements.length, 50);
+  const second = await get(`${path}?limit=200&cursor=${page.next_cursor}`);
+  assert.equal(new Set([...page.measurements, ...second.measurements].map((one) => one.measurement_id)).size, 400);
+  const ranked = await get(`${path}?rank=2`);
+  assert.deepEqual([ranked.measurements.map(({ rank }) => rank), ranked.measurements_count, ranked.next_cursor], [[2, 2, 2], 3, null]);
+  for (const query of ['limit=201', 'rank=0', 'cursor=x', 'since=2026-01-01']) await problem(assert, await daemon.fetch(`${path}?${query}`), 400, 'bad-request');
+});
+
 test('drift is what the same plans take more or less than before, beyond their scatter', async () => {
   const series = async (project, values) => {
     const run = await store({ project });

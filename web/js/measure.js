@@ -136,7 +136,7 @@ export function measurePanel({ run, onStore }, { prefix }) {
   const path = `/v1/runs/${encodeURIComponent(run.id)}/measurements`;
   const draw = async () => {
     try {
-      const { measurements } = await get(path);
+      const { measurements, measurements_count: count } = await get(`${path}?rank=${run.rank}&limit=200`);
       const mine = measurements.filter((row) => row.rank === run.rank);
       const takeBack = (row) => {
         const button = h('button', { type: 'button', class: 'small' }, 'Take back');
@@ -150,6 +150,7 @@ export function measurePanel({ run, onStore }, { prefix }) {
           ? [
               measuredChart([...mine].reverse()),
               measurementsTable(mine, { caption: 'Measurements of this plan', first: 'When, by whom', lead, last: takeBack }),
+              count > mine.length ? h('p', { class: 'soft' }, `The newest ${mine.length} of ${count}.`) : '',
             ]
           : [h('p', { class: 'soft' }, 'Nothing is measured yet.')]),
       );

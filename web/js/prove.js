@@ -116,7 +116,7 @@ function progress(proof, cancel) {
 }
 
 async function measuredBytes(run) {
-  const { measurements } = await get(`/v1/runs/${encodeURIComponent(run.id)}/measurements`);
+  const { measurements } = await get(`/v1/runs/${encodeURIComponent(run.id)}/measurements?rank=${run.rank}&limit=200`);
   return measurements.find((row) => row.rank === run.rank && row.measured_hbm_bytes_per_device)?.measured_hbm_bytes_per_device;
 }
 

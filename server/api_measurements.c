@@ -1,9 +1,11 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "engine/json/decode_bodies.h"
 #include "server/api.h"
+#include "server/json_text.h"
 #include "server/sha256.h"
 #include "server/store_measurements.h"
 #include "server/store_runs.h"
@@ -85,6 +87,24 @@ static adv_code read_plan(struct adv_exchange *exchange, int rank, struct adv_me
     return code;
 }
 
+/* A log that begins late is of a training that went on from a checkpoint, or the end of a longer log: then
+ * what was sent of that before is another measurement of the same steps or of those before them. Nothing in
+ * it tells. */
+static void note_late_beginning(const struct adv_measured *measured, struct adv_text *json)
+{
+    char member[512];
+    (void)snprintf(
+        member, sizeof member,
+        "\"note\":\"the log begins with step %.0f. Where it is the end of a longer one, each other part "
+        "of that which was sent is a measurement of its own, and the same training counts as often: "
+        "DELETE /v1/runs/{id}/measurements/{measurement_id} takes one back\"",
+        measured->first_step);
+    struct adv_text noted = adv_text_empty(2 * MEASUREMENT_LIMIT_BYTES);
+    adv_json_text_extend(&noted, json->data, json->length_bytes, member);
+    adv_text_free(json);
+    *json = noted;
+}
+
 static adv_code store(struct adv_exchange *exchange, int rank, bool *created, struct adv_text *json,
                       adv_err *err)
 {
@@ -105,7 +125,10 @@ static adv_code store(struct adv_exchange *exchange, int rank, bool *created, st
     }
     if (!code && measured.at[0]) code = check_time(exchange, measured.at, err);
     if (code) return code;
-    return adv_store_measurement_save(exchange->db, &key, &measured, &plan, created, json, err);
+    code = adv_store_measurement_save(exchange->db, &key, &measured, &plan, created, json, err);
+    if (!code && is_log(exchange) && measured.first_step > ADV_LOG_WARM_UP_STEPS)
+        note_late_beginning(&measured, json);
+    return code;
 }
 
 adv_code adv_api_measurement_post(struct adv_exchange *exchange, adv_err *err)

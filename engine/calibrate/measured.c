@@ -193,6 +193,7 @@ adv_code adv_measured_from_log(const char *log, size_t log_bytes, const struct a
         const int count = join_lines(steps, leave_out_restarts(steps, read_steps(log, end, steps)));
         int first = 0;
         while (first < count && steps[first].number < steps[0].number + ADV_LOG_WARM_UP_STEPS) first++;
+        measured->first_step = steps[0].number;
         measured->warm_up_steps_count = first;
         measured->beginning_bytes = beginning_of(log, end);
         if (first < count)

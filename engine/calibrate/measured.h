@@ -17,6 +17,7 @@ struct adv_measured {
     int steps_count;                         /* steps that the time is the median of; 0 when it was given */
     int warm_up_steps_count;                 /* that were left out before them */
     double step_time_p25_s, step_time_p75_s; /* quartiles of the steps */
+    double first_step;      /* of a log: the lowest number that a step has, whose training may begin with 0 */
     size_t beginning_bytes; /* of a log, what stays as it is while the log grows; 0: not known */
     double step_time_mad_s; /* median distance of a step from the median; robust against single slow ones */
     char source[ADV_LIMIT_NAME];

@@ -334,6 +334,18 @@ test('the file that MaxText writes its metrics to is a measurement, with the sca
   await problem(assert, await measure(run.run_id, file, 'application/xml'), 415, 'unsupported-media-type');
 });
 
+test('a log that begins late says that it may be a part of one that is here', async () => {
+  const run = await store({ project: 'late' });
+  const lines = (from, count) => Array.from({ length: count }, (_, i) => `completed step: ${from + i}, seconds: ${3 + i / 100}, TFLOP/s/device: 1\n`).join('');
+  const send = async (text) => (await measure(run.run_id, text, 'text/plain')).json();
+  assert.ok(!('note' in await send(lines(0, 8))));
+  const late = await send(lines(5120, 8));
+  assert.match(late.note, /^the log begins with step 5120\. Where it is the end of a longer one, .* counts as often: DELETE /);
+  const again_ = await send(lines(5120, 9));
+  assert.deepEqual([again_.measurement_id, again_.note], [late.measurement_id, late.note], 'it has grown');
+  assert.equal((await get(`/v1/runs/${run.run_id}/measurements`)).measurements_count, 2);
+});
+
 test('accuracy of many models is answered in time, each with its drift', async () => {
   const run = await store({ project: 'many-models' });
   sql(DATABASE, `INSERT INTO runs (id, kind, project, model, chip, engine_version, catalog_hash, request, response)

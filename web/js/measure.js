@@ -120,7 +120,7 @@ function measureForm(run, prefix, onStored) {
     label: () => 'Add',
     failed: () => done.replaceChildren(),
     show: async (body, answer) => {
-      done.textContent = `Stored: ${seconds(answer.measured_step_time_s)} measured, the prediction is ${percent(Math.abs(answer.error_frac))} ${sideOf(answer.error_frac)}.`;
+      done.textContent = `Stored: ${seconds(answer.measured_step_time_s)} measured, the prediction is ${percent(Math.abs(answer.error_frac))} ${sideOf(answer.error_frac)}.${answer.note ? ` Note: ${answer.note}.` : ''}`;
       log.value = '';
       await onStored();
     },

@@ -104,6 +104,48 @@ static void check_value(struct look *look, int axis, int place, adv_err *err)
     if (found.count > 0 && is_never_taken(look, axis, place, item)) adv_err_merge(err, &found, "");
 }
 
+/* Which axis of several values the finding lies in; -1: none. */
+static int axis_of(const struct adv_sweep_request *request, const struct adv_finding *finding)
+{
+    for (int axis = 0; axis < request->axes_count; axis++) {
+        const char *pointer = ADV_AT("/grid/axes", request->axes[axis]);
+        const size_t length = strlen(pointer);
+        if (request->values_counts[axis] > 1 && strncmp(finding->pointer, pointer, length) == 0 &&
+            (finding->pointer[length] == '/' || finding->pointer[length] == '\0'))
+            return axis;
+    }
+    return -1;
+}
+
+/* A key that MaxText does not have is passed over with a warning in each answer, as forks have keys of their
+ * own. All values of an axis over it would have one answer: it is a slip. */
+static void check_keys(const struct look *look, adv_err *err)
+{
+    static const char strict[] = "{\"strict\":true,";
+    int asked = 0;
+    const struct adv_app *app = look->exchange->app;
+    const struct adv_budget reading = {
+        .over = is_read, .closure = &asked, .plans_max = (int)adv_app_live(app)->plans_count};
+    struct adv_text text = adv_text_empty(ADV_LIMIT_BODY_BYTES);
+    struct adv_answer answer;
+    adv_err found = adv_err_empty();
+    adv_text_append(&text, strict);
+    adv_text_append(&text, look->request->items[0] + 1);
+    if (!text.overflow && adv_answer_within(app->catalog, look->request->kind, text.data, text.length_bytes,
+                                            &reading, &answer, &found) == ADV_OK)
+        adv_answer_free(&answer);
+    adv_text_free(&text);
+    adv_sweep_request_point(look->request, 0, &found);
+    for (int i = 0; i < found.count; i++) {
+        const struct adv_finding *finding = &found.findings[i];
+        const int axis = axis_of(look->request, finding);
+        if (axis < 0 || !finding->rule || strcmp(finding->rule, "unknown-key") != 0) continue;
+        (void)adv_err_add_rule(err, ADV_E_INVALID, finding->rule,
+                               ADV_AT("/grid/axes", look->request->axes[axis]), finding->hint,
+                               "%.150s: no answer would change with it", finding->detail);
+    }
+}
+
 void adv_sweep_check(struct adv_exchange *exchange, const struct adv_sweep_request *request, adv_err *err)
 {
     struct look look = {.exchange = exchange, .request = request};
@@ -113,6 +155,7 @@ void adv_sweep_check(struct adv_exchange *exchange, const struct adv_sweep_reque
                                                                   : LISTED_COUNT;
     for (int i = 0; i < first_count && may_go_on(&look); i++)
         if (!is_taken(&look, i, &found)) adv_err_merge(err, &found, "");
+    if (request->is_grid && !err->code) check_keys(&look, err);
     for (int axis = 0; axis < request->axes_count; axis++)
         for (int place = 1; place < request->values_counts[axis] && may_go_on(&look); place++)
             check_value(&look, axis, place, err);

@@ -9,6 +9,7 @@
 
 /* Adds what the engine refuses of the first listed requests; of a grid, of its first item, and of each
  * further value of an axis that is refused beside every combination of the other axes: a value that goes with
- * some of them is no mistake. Findings are at their places in the sweep. Ends early with the request's
+ * some of them is no mistake. An axis of several values over a key that MaxText does not have is one: nothing
+ * changes with it. Findings are at their places in the sweep. Ends early with the request's
  * budget. Thread safe. */
 void adv_sweep_check(struct adv_exchange *exchange, const struct adv_sweep_request *request, adv_err *err);

@@ -85,6 +85,14 @@ test('a value of a grid that no combination takes is told at once, wherever it s
   assert.deepEqual(told.errors.map((error) => error.pointer).sort(), ['/grid/axes/~1config~1remat_policy/1', '/grid/base/model'], 'each mistake once');
 });
 
+test('an axis over a key that MaxText does not have is refused: no answer would change with it', async () => {
+  const axis = '/config/per_device_batch_sise';
+  const { errors } = await problem(assert, await daemon.post('/v1/sweeps', { kind: 'estimate', grid: { base, axes: { '/config/remat_policy': ['full', 'minimal'], [axis]: [1, 2] } } }), 422, 'invalid-request');
+  assert.deepEqual(errors.map(({ pointer, code }) => [pointer, code]), [[`/grid/axes/${axis.replaceAll('/', '~1')}`, 'unknown-key']]);
+  assert.match(`${errors[0].detail} ${errors[0].hint}`, /is not a MaxText key: no answer would change with it did you mean per_device_batch_size/);
+  await create({ kind: 'estimate', grid: { base: { ...base, config: { ...base.config, key_of_a_fork: 1 } }, axes: { [axis]: [1], '/config/remat_policy': ['full', 'minimal'] } } });
+});
+
 test('a request of another project than the sweep is refused with the sweep, as it would be alone', async () => {
   for (const [body, pointer] of [[{ requests: [base, { ...base, project: 'other' }] }, '/requests/1/project'], [{ grid: { base: { ...base, project: 'other' }, axes: {} } }, '/grid/base/project']]) {
     const { errors } = await problem(assert, await daemon.post('/v1/sweeps', { kind: 'estimate', project: 'own', ...body }), 403, 'forbidden');
@@ -106,7 +114,7 @@ test('axes that lie in each other are refused, with both of them', async () => {
 
 test('what an item has otherwise is said in JSON pointers, whatever its keys are', async () => {
   const odd = (value) => ({ ...base, config: { ...base.config, 'a/b~c': value } });
-  const { items } = await ended((await create({ kind: 'estimate', grid: { base: odd(0), axes: { '/config/a~1b~0c': [1, 2] } } })).path);
+  const { items } = await ended((await create({ kind: 'estimate', requests: [odd(1), odd(2)] })).path);
   assert.deepEqual(items.map((item) => item.changes), [{ '/config/a~1b~0c': 1 }, { '/config/a~1b~0c': 2 }]);
 });
 

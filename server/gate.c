@@ -344,6 +344,18 @@ static void note_tight(const char *name, const struct adv_gate_side *side, struc
          name, now->hbm_bytes_per_device / ADV_GIB, now->fit_probability);
 }
 
+/* What MaxText may refuse or pass over of the candidate is no change of time: the gate passes it. */
+static void note_warnings(const struct adv_gate_numbers *now, struct adv_gate_verdict *verdict)
+{
+    if (now->warnings_count == 0) return;
+    NOTE(
+        verdict, "candidate_warnings",
+        "the estimate of the candidate warns of %d thing%s, which no limit counts: %s. POST /v1/lint says whether "
+        "MaxText takes it",
+        now->warnings_count, now->warnings_count == 1 ? "" : "s",
+        now->warnings[0] ? now->warnings : "POST /v1/estimate tells them");
+}
+
 static void note_differences(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                              struct adv_gate_verdict *verdict)
 {
@@ -373,6 +385,7 @@ static void note_differences(const struct adv_gate_side *baseline, const struct 
              "of the whole machine, tokens per chip and dollars tell its price",
              to->slices, to->chip, to->topology, from->slices, from->chip, from->topology);
     note_terms(from, to, verdict);
+    note_warnings(to, verdict);
     note_compiler(candidate, verdict);
 }
 

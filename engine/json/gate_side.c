@@ -54,6 +54,29 @@ static void read_warning(const json_t *estimate, const char *wanted, char text[A
     if (detail) (void)snprintf(text, ADV_LIMIT_DETAIL, "%s", detail);
 }
 
+static bool is_told_otherwise(const char *code)
+{
+    static const char *const told[] = {"kernel-over-vmem", "model-overridden",
+                                       "calibration-of-another-engine", "what-if-hardware"};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (strcmp(told[i], code) == 0) return true;
+    return false;
+}
+
+static void read_warnings(const json_t *root, struct adv_gate_numbers *numbers)
+{
+    enum { ROOM = 180 }; /* the note that they are told in has more words */
+    for (struct adv_json_walk said = {.in = json_object_get(root, "warnings")}; adv_json_next(&said);) {
+        const char *code = json_string_value(json_object_get(said.value, "code"));
+        const char *detail = json_string_value(json_object_get(said.value, "detail"));
+        if (!code || !detail || is_told_otherwise(code)) continue;
+        numbers->warnings_count++;
+        if (strlen(numbers->warnings) + strlen(detail) < ROOM)
+            adv_append(numbers->warnings, sizeof numbers->warnings, "%s%s", numbers->warnings[0] ? "; " : "",
+                       detail);
+    }
+}
+
 /* Whether two JSON texts are one value; "true" in quotes is true to MaxText. */
 static bool same_value(const char *a, const char *b)
 {
@@ -116,6 +139,7 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     read_warning(estimate, "kernel-over-vmem", numbers->over_vmem);
     read_warning(estimate, "model-overridden", numbers->variant);
     read_warning(root, "calibration-of-another-engine", numbers->outdated); /* an advise's is of all plans */
+    read_warnings(estimate, numbers);
     numbers->is_what_if = adv_json_warning(estimate, "what-if-hardware") != NULL;
     read_numerics(json_object_get(ranked ? plan_of(root, 1) : root, "config"), numbers);
     read_tags(root, numbers);

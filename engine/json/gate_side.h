@@ -31,6 +31,8 @@ struct adv_gate_numbers {
     bool is_what_if;                 /* its hardware is not the published one */
     char numerics[ADV_LIMIT_DETAIL]; /* number formats and optimizer, where they are not MaxText's defaults */
     char maxtext[ADV_LIMIT_NAME], libtpu[ADV_LIMIT_NAME]; /* releases that it is for; "" not said */
+    int warnings_count;              /* of the plan; those that other members tell are not among them */
+    char warnings[ADV_LIMIT_DETAIL]; /* "remat_polcy is not a MaxText key; …", as far as there is room */
     char outdated[ADV_LIMIT_DETAIL]; /* why its calibration should be fitted again; "" not at all */
     char engine_version[ADV_LIMIT_NAME], catalog_hash[ADV_LIMIT_NAME], calibration[ADV_LIMIT_NAME];
 };

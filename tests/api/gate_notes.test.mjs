@@ -223,6 +223,14 @@ test('a tight plan passes with its probability, in every report, until the compi
   assert.ok(!notes.some(({ code }) => code === 'tight'), 'then its word counts');
 });
 
+test('what the estimate of a candidate warns of is noted: no limit counts it', async () => {
+  const typo = await noted(request(), request({ xla_flags: ['--xla_tpu_no_such_flag=1'] }, { remat_polcy: 'full' }));
+  assert.match(typo.candidate_warnings, /^the estimate of the candidate warns of 2 things, which no limit counts: remat_polcy is not a MaxText key; xla_tpu_no_such_flag .*\. POST \/v1\/lint/);
+  const clean = (extra, config) => request({ xla_flags: [], ...extra }, config);
+  assert.ok(!('candidate_warnings' in await noted(clean({}, { remat_polcy: 'full' }), clean())), 'of the candidate alone');
+  assert.ok(!('candidate_warnings' in await noted(clean(), clean({ cluster: whatIf }))), 'what has a note of its own is not told twice');
+});
+
 test('runs of the candidate\'s own commit never stand in: they are checked beside it', async () => {
   const name = { project: 'siblings', label: 'main' };
   const judge_ = async (git_ref, candidate = {}) => {

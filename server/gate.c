@@ -344,6 +344,28 @@ static void note_tight(const char *name, const struct adv_gate_side *side, struc
          name, now->hbm_bytes_per_device / ADV_GIB, now->fit_probability);
 }
 
+/* What fails a gate that asks for it, and would be passed without a word by one that does not. */
+static void note_memory(const struct adv_gate_side *candidate, const struct adv_gate_limits *limits,
+                        struct adv_gate_verdict *verdict)
+{
+    static const char code[] = "candidate_does_not_fit";
+    if (limits->must_fit) return;
+    if (!candidate->now.fits)
+        NOTE(
+            verdict, code,
+            "the candidate needs %.2f GiB per device and does not fit, which does not count: must_fit is false",
+            candidate->now.hbm_bytes_per_device / ADV_GIB);
+    else if (!limits->must_compile && adv_gate_is_refuted(candidate))
+        NOTE(
+            verdict, code,
+            "the compiler says that the candidate does not fit (%.100s), which does not count: must_fit is false",
+            candidate->word.versions);
+    if (candidate->now.over_vmem[0])
+        NOTE(verdict, code,
+             "the candidate does not start, which does not count, as must_fit is false: %.200s",
+             candidate->now.over_vmem);
+}
+
 /* What MaxText may refuse or pass over of the candidate is no change of time: the gate passes it. */
 static void note_warnings(const struct adv_gate_numbers *now, struct adv_gate_verdict *verdict)
 {
@@ -466,6 +488,7 @@ void adv_gate_judge(const struct adv_gate_side *baseline, const struct adv_gate_
             fail_limit(from, to, (enum adv_gate_limit)i, limits->frac[i], verdict);
     }
     note_differences(baseline, candidate, verdict);
+    note_memory(candidate, limits, verdict);
     note_disagreement(candidate, limits, verdict);
     note_interval(to, limits, verdict);
     note_no_limit(limits, verdict);

@@ -38,7 +38,7 @@ struct adv_gate_said {
 };
 
 #define ADV_GATE_REASONS (ADV_GATE_LIMITS + 3)
-#define ADV_GATE_NOTES   24
+#define ADV_GATE_NOTES   26
 struct adv_gate_verdict {
     bool pass;
     bool judges_time; /* one of the limits bounds the time that a token takes */

@@ -223,6 +223,12 @@ test('a tight plan passes with its probability, in every report, until the compi
   assert.ok(!notes.some(({ code }) => code === 'tight'), 'then its word counts');
 });
 
+test('a candidate that does not fit passes with must_fit false, and a note says that it does not', async () => {
+  const huge = await noted(request(), request({}, { per_device_batch_size: 64 }), { must_fit: false });
+  assert.match(huge.candidate_does_not_fit, /^the candidate needs \d+\.\d\d GiB per device and does not fit, which does not count: must_fit is false$/);
+  assert.ok(!('candidate_does_not_fit' in await noted(request(), request(), { must_fit: false })));
+});
+
 test('what the estimate of a candidate warns of is noted: no limit counts it', async () => {
   const typo = await noted(request(), request({ xla_flags: ['--xla_tpu_no_such_flag=1'] }, { remat_polcy: 'full' }));
   assert.match(typo.candidate_warnings, /^the estimate of the candidate warns of 2 things, which no limit counts: remat_polcy is not a MaxText key; xla_tpu_no_such_flag .*\. POST \/v1\/lint/);

@@ -61,11 +61,14 @@ static adv_code read_side(struct adv_exchange *exchange, const char *project, co
                           struct side *side, adv_err *err)
 {
     struct adv_gate_numbers numbers;
-    const adv_code code = adv_gate_read_answer(side->response, &numbers, err);
+    adv_code code = adv_gate_read_answer(side->response, &numbers, err);
     side->gate.now = side->gate.stored = numbers;
     if (code || adv_gate_is_todays(adv_calibrations_of(exchange->app, project), &side->gate.stored))
         return code;
-    return price_again(exchange, project, request, side, err);
+    code = price_again(exchange, project, request, side, err);
+    if (code == ADV_E_INVALID || code == ADV_E_ILLEGAL)
+        adv_err_hint(err, "this engine does not take the run's request any more: use another run");
+    return code;
 }
 
 /* `project`: whose calibration prices it; NULL: the run's own project's, which is then in `own`. */
@@ -84,8 +87,6 @@ static adv_code load_run(struct adv_exchange *exchange, const char *run_id, cons
         code = adv_err_add(err, ADV_E_MEMORY, "", NULL, "no memory for the run");
     else
         code = read_side(exchange, project ? project : own, run.request, side, err);
-    if (side->response && (code == ADV_E_INVALID || code == ADV_E_ILLEGAL))
-        adv_err_hint(err, "this engine does not take the run's request any more: use another run");
     adv_store_run_free(&run);
     return code;
 }

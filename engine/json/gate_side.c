@@ -144,7 +144,8 @@ adv_code adv_gate_read_answer(const char *response_json, struct adv_gate_numbers
     read_numerics(json_object_get(ranked ? plan_of(root, 1) : root, "config"), numbers);
     read_tags(root, numbers);
     if (numbers->step_time_s > 0.0) return ADV_OK;
-    return adv_err_add(err, ADV_E_INVALID, "", "use a run of an estimate or advise",
+    return adv_err_add(err, ADV_E_INVALID, "",
+                       "use a run of an estimate, or of an advise with a plan that fits",
                        "the run has no step time to compare");
 }
 

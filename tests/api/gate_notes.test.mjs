@@ -229,6 +229,13 @@ test('a candidate that does not fit passes with must_fit false, and a note says 
   assert.ok(!('candidate_does_not_fit' in await noted(request(), request(), { must_fit: false })));
 });
 
+test('a run without a time is refused as what it is', async () => {
+  const kernel = await (await daemon.post('/v1/kernels/simulate', { chip: 'v6e', kernel: 'matmul', shape: { m: 1024, k: 1024, n: 1024, dtype: 'bf16' }, tile: {}, store: true })).json();
+  const response = await daemon.post('/v1/checks', { baseline: { run_id: await store(request()) }, candidate: { run_id: kernel.run_id } });
+  const { errors } = await response.json();
+  assert.deepEqual([response.status, errors[0].detail, errors[0].hint], [422, 'the run has no step time to compare', 'use a run of an estimate, or of an advise with a plan that fits']);
+});
+
 test('what the estimate of a candidate warns of is noted: no limit counts it', async () => {
   const typo = await noted(request(), request({ xla_flags: ['--xla_tpu_no_such_flag=1'] }, { remat_polcy: 'full' }));
   assert.match(typo.candidate_warnings, /^the estimate of the candidate warns of 2 things, which no limit counts: remat_polcy is not a MaxText key; xla_tpu_no_such_flag .*\. POST \/v1\/lint/);

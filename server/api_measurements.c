@@ -14,7 +14,8 @@
 #define CLOCK_LIMIT_BYTES       64
 #define LIST_LIMIT_BYTES        (8u * 1024u * 1024u)
 #define LOG_SOURCE              "MaxText log"
-#define AHEAD_MINUTES           5 /* what clocks may be apart */
+#define AHEAD_MINUTES           5      /* what clocks may be apart */
+#define FIRST_YEAR              "2018" /* nobody but Google had a TPU before: a time that nobody has set */
 
 static bool is_log(const struct adv_exchange *exchange)
 {
@@ -51,13 +52,17 @@ static adv_code read_log(struct adv_exchange *exchange, const struct adv_measure
     return err->code ? err->code : code;
 }
 
-/* A measurement of the future would be the latest for ever: in calibrations, drift and gates. */
+/* A measurement of the future would be the latest for ever: in calibrations, drift and gates. One of the year
+ * 1 or of 1970, the zero of some languages, would be the first. */
 static adv_code check_time(struct adv_exchange *exchange, const char *at, adv_err *err)
 {
     bool ahead = false;
     struct adv_text clock = adv_text_empty(CLOCK_LIMIT_BYTES);
     adv_err database = adv_err_empty();
     const char *pointer = is_log(exchange) ? "/query/at" : "/at";
+    if (strncmp(at, FIRST_YEAR, sizeof FIRST_YEAR - 1) < 0)
+        return adv_err_add(err, ADV_E_RANGE, pointer, "give the time at which it was measured",
+                           "%s is before " FIRST_YEAR ", when no step was measured", at);
     const adv_code code =
         adv_store_measurement_is_ahead(exchange->db, at, AHEAD_MINUTES, &ahead, &clock, &database);
     if (code == ADV_E_BAD_REQUEST)

@@ -363,6 +363,10 @@ test('a measurement of the future is refused: it would be the latest for ever', 
   const refused = await problem(assert, await measure(run.run_id, { ...body, at: ahead(7) }), 422, 'out-of-range');
   assert.deepEqual([refused.errors[0].pointer, refused.errors[0].code], ['/at', 'out-of-range']);
   assert.match(refused.errors[0].detail, /more than 5 minutes ahead of the database's clock, \d{4}-/);
+  for (const zero of ['0001-01-01T00:00:00Z', '1970-01-01']) { // what some languages write where no time was set
+    const never = await problem(assert, await measure(run.run_id, { ...body, at: zero }), 422, 'out-of-range');
+    assert.deepEqual([never.errors[0].pointer, never.errors[0].detail], ['/at', `${zero} is before 2018, when no step was measured`]);
+  }
   assert.match(refused.errors[0].hint, /offset/);
   await problem(assert, await measure(run.run_id, { ...body, at: '9999-12-31' }), 422, 'out-of-range');
   const log = [0, 1, 2, 3, 4].map((step) => `completed step: ${step}, seconds: 5.0, TFLOP/s/device: 1.0, Tokens/s/device: ${run.tokens_per_step / run.cluster.devices / 5}, loss: 9\n`).join('');

@@ -140,11 +140,24 @@ static const char *fit_name(const struct adv_gate_numbers *numbers)
     return !numbers->fits ? "no" : adv_gate_is_tight(numbers) ? "tight" : "yes";
 }
 
+/* With what it was compared: who reads the report has not made the call. */
+static void print_baseline(const struct adv_gate_side *baseline, struct adv_text *text)
+{
+    const struct adv_gate_numbers *from = &baseline->now;
+    adv_text_format(text, "Against run %s, stored at %s", baseline->run_id, baseline->created_at);
+    if (baseline->git_ref[0]) adv_text_append(text, ", of commit ");
+    adv_markdown_text(text, baseline->git_ref, ADV_MARKDOWN_MARKS);
+    adv_text_append(text, ": ");
+    adv_markdown_text(text, from->model, ADV_MARKDOWN_MARKS);
+    adv_text_format(text, " on %d x %s %s\n\n", from->slices, from->chip, from->topology);
+}
+
 void adv_gate_print_markdown(const struct adv_gate_report *report, struct adv_text *text)
 {
     const struct adv_gate_verdict *verdict = report->verdict;
     const struct adv_gate_numbers *from = &report->baseline->now, *to = &report->candidate->now;
     adv_text_format(text, "## TPU Advisor: %s\n\n", verdict->pass ? "pass" : "fail");
+    print_baseline(report->baseline, text);
     for (int i = 0; i < verdict->reasons_count + verdict->notes_count; i++) {
         const int note = i - verdict->reasons_count;
         adv_text_append(text, note < 0 ? "- " : "- Note: ");

@@ -229,6 +229,12 @@ test('a candidate that does not fit passes with must_fit false, and a note says 
   assert.ok(!('candidate_does_not_fit' in await noted(request(), request(), { must_fit: false })));
 });
 
+test('a report for people says with what the candidate was compared', async () => {
+  const id = await store(request({ git_ref: 'a_b' }));
+  const answer = await daemon.post('/v1/checks', { baseline: { run_id: id }, candidate: request() }, { Accept: 'text/markdown' });
+  assert.match(await answer.text(), new RegExp(`^## TPU Advisor: pass\n\nAgainst run ${id}, stored at 20\\S+Z, of commit a\\\\_b: llama3\\.1-8b on 1 x v6e 2x4\n\n- `));
+});
+
 test('a run without a time is refused as what it is', async () => {
   const kernel = await (await daemon.post('/v1/kernels/simulate', { chip: 'v6e', kernel: 'matmul', shape: { m: 1024, k: 1024, n: 1024, dtype: 'bf16' }, tile: {}, store: true })).json();
   const response = await daemon.post('/v1/checks', { baseline: { run_id: await store(request()) }, candidate: { run_id: kernel.run_id } });

@@ -336,10 +336,22 @@ static int count_passed(const struct row *rows, int rows_count)
     return passed;
 }
 
+/* The run that all after the first are held to by its id, so that the service has no note on them. */
+static const char *stand_in_of(const struct row *rows, int rows_count)
+{
+    for (int i = 0; i < rows_count; i++)
+        if (rows[i].answer.stand_in_run_id) return rows[i].answer.stand_in_run_id;
+    return NULL;
+}
+
 static void print_markdown(const struct row *rows, int rows_count, struct adv_text *text)
 {
+    const char *stand_in = stand_in_of(rows, rows_count);
     adv_text_format(text, "# TPU Advisor: %d of %d candidates pass\n", count_passed(rows, rows_count),
                     rows_count);
+    if (stand_in && rows_count > 1)
+        adv_text_format(text, "\nNo run is set as the baseline: run %s stands in for it in all of them.\n",
+                        stand_in);
     for (int i = 0; i < rows_count; i++) {
         adv_text_append(text, "\n### ");
         adv_markdown_text(text, rows[i].file, ADV_MARKDOWN_MARKS "#");

@@ -109,8 +109,9 @@ test('candidates of one call are held to the same run, also where one stands in 
     limits: { time_per_token_increase_frac: 0.1 } })).json();
   const json = join(folder, 'same.json');
   const files = [write('faster.json', plan(2)), write('as_before.json', plan(1)), write('bad.json', '{'), write('again.json', plan(1))];
-  const told = await run(['check', '--baseline', 'alpha/unset', '--store', '--json', json, ...files], { env: { TPU_ADVISOR_URL: daemon.origin } });
+  const told = await run(['check', '--baseline', 'alpha/unset', '--store', '--json', json, '--markdown', '-', ...files], { env: { TPU_ADVISOR_URL: daemon.origin } });
   assert.equal(told.status, 2, told.err);
+  assert.match(told.out, new RegExp(`^# TPU Advisor: 3 of 4 candidates pass\n\nNo run is set as the baseline: run ${passed.candidate.run_id} stands in for it in all of them\\.\n`));
   const { checks } = JSON.parse(readFileSync(json, 'utf8'));
   assert.deepEqual(checks.map((one) => one.status), ['pass', 'pass', 'bad_input', 'pass'], 'the faster one is no measure of the others');
   assert.deepEqual(checks.map((one) => one.check?.baseline.run_id), [passed.candidate.run_id, passed.candidate.run_id, undefined, passed.candidate.run_id]);

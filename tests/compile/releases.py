@@ -166,7 +166,7 @@ def main():
     by_release = {release: maxtext_keys(release, options.work) for release in MAXTEXT}
     by_release = {release: keys for release, keys in by_release.items() if keys}
     order = list(by_release)
-    ours = {row[0] for row in json.load(open(f"{DATA}/keys.json", encoding="utf-8"))["rows"]}
+    ours = {row["name"] for row in json.load(open(f"{DATA}/keys.json", encoding="utf-8"))["rows"]}
     ours |= {row[0] for row in json.load(open(f"{DATA}/old_keys.json", encoding="utf-8"))["rows"]}
     keys = []
     for key in sorted(ours):

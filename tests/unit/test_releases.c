@@ -179,6 +179,19 @@ static void lint_says_what_a_release_refuses(void **state)
     }
 }
 
+/* The table had none of them as long as nobody asked the releases again. */
+static void keys_that_came_with_the_pinned_release_are_new_in_it(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"muon_type", "packing_max_segments_per_sample", "moe_mlp_tp_size"};
+    const struct adv_catalog_releases *releases = adv_catalog_releases(catalog);
+    const char *before = releases->maxtext[releases->maxtext_count - 2];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_non_null(adv_catalog_key_missing(catalog, before, names[i]));
+        assert_null(adv_catalog_key_missing(catalog, releases->pinned.maxtext, names[i]));
+    }
+}
+
 /* By steps compiled with each flag (tests/compile/schedules.md). */
 static void a_flag_that_changes_nothing_on_a_chip_is_a_warning(void **state)
 {
@@ -366,6 +379,7 @@ int main(void)
         cmocka_unit_test(no_ranked_plan_has_flags_that_the_pinned_libtpu_refuses),
         cmocka_unit_test(a_flag_is_refused_by_its_default_too_and_only_beside_what_brings_it),
         cmocka_unit_test(lint_says_what_a_release_refuses),
+        cmocka_unit_test(keys_that_came_with_the_pinned_release_are_new_in_it),
         cmocka_unit_test(a_flag_that_changes_nothing_on_a_chip_is_a_warning),
         cmocka_unit_test(offloaded_gathers_count_where_the_flags_cover_their_torus_axes),
         cmocka_unit_test(advice_to_offload_gathers_sets_all_that_they_need),

@@ -302,6 +302,9 @@ static void inspect(const struct adv_catalog *catalog, const json_t *root, const
     const bool refuses = json_object_get(root, "software") != NULL;
     (void)adv_software_find_keys(catalog, &software, &job->config, "/config",
                                  refuses ? &job->errors : &job->notes);
+    adv_software_find_model(catalog, &software, job->model.maxtext_name,
+                            json_object_get(root, "model") ? "/model" : "/config/model_name",
+                            refuses ? &job->errors : &job->notes);
     if (job->has_cluster)
         adv_software_warn_flags(catalog, &software, &job->config, job->cluster.chip.name, "/xla_flags",
                                 refuses || job->strict_flags ? &job->errors : &job->notes);

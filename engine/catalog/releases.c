@@ -84,18 +84,31 @@ const struct adv_catalog_ignored *adv_catalog_flag_ignored(const struct adv_cata
     return NULL;
 }
 
-const struct adv_catalog_key_range *adv_catalog_key_missing(const struct adv_catalog *catalog,
-                                                            const char *maxtext, const char *key)
+static const struct adv_catalog_range *missing(const struct adv_catalog_releases *releases,
+                                               const char *maxtext, const struct adv_catalog_range *ranges,
+                                               int count, const char *name)
 {
-    const struct adv_catalog_releases *releases = &catalog->releases;
     int at = 0;
     while (at < releases->maxtext_count && strcmp(releases->maxtext[at], maxtext) != 0) at++;
     if (at == releases->maxtext_count) return NULL;
-    for (int i = 0; i < releases->keys_count; i++) {
-        const struct adv_catalog_key_range *range = &releases->keys[i];
-        if (adv_text_same(range->name, key)) return at < range->since || at > range->last ? range : NULL;
-    }
+    for (int i = 0; i < count; i++)
+        if (adv_text_same(ranges[i].name, name))
+            return at < ranges[i].since || at > ranges[i].last ? &ranges[i] : NULL;
     return NULL;
+}
+
+const struct adv_catalog_range *adv_catalog_key_missing(const struct adv_catalog *catalog,
+                                                        const char *maxtext, const char *key)
+{
+    const struct adv_catalog_releases *releases = &catalog->releases;
+    return missing(releases, maxtext, releases->keys, releases->keys_count, key);
+}
+
+const struct adv_catalog_range *adv_catalog_model_missing(const struct adv_catalog *catalog,
+                                                          const char *maxtext, const char *model_name)
+{
+    const struct adv_catalog_releases *releases = &catalog->releases;
+    return missing(releases, maxtext, releases->models, releases->models_count, model_name);
 }
 
 const char *adv_catalog_jax_asks(const struct adv_catalog *catalog, const char *jax)

@@ -37,8 +37,8 @@ struct adv_catalog_libtpu {
     int ignored_count;
 };
 
-/* A key that not every MaxText has. */
-struct adv_catalog_key_range {
+/* A key or a model that not every MaxText has. */
+struct adv_catalog_range {
     const char *name;
     int since, last; /* indices of adv_catalog_releases.maxtext */
 };
@@ -51,8 +51,8 @@ struct adv_catalog_releases {
     struct adv_software pinned; /* what plans are for when a request does not say */
     const char *const *maxtext; /* oldest first */
     int maxtext_count;
-    struct adv_catalog_key_range *keys;
-    int keys_count;
+    struct adv_catalog_range *keys, *models; /* models by what model_name takes */
+    int keys_count, models_count;
     struct adv_catalog_jax *jax;
     int jax_count;
     struct adv_catalog_libtpu *libtpu;
@@ -82,9 +82,11 @@ bool adv_catalog_refusal_on(const struct adv_catalog_refusal *refusal, const cha
  * another value than the refused one, which is its default. */
 bool adv_catalog_refusal_met(const struct adv_catalog_refusal *refusal, const char *const *flags, int count);
 
-/* Which releases have the key, when this one does not; NULL: it has. */
-const struct adv_catalog_key_range *adv_catalog_key_missing(const struct adv_catalog *catalog,
-                                                            const char *maxtext, const char *key);
+/* Which releases have the key, or the model, when this one does not; NULL: it has. */
+const struct adv_catalog_range *adv_catalog_key_missing(const struct adv_catalog *catalog,
+                                                        const char *maxtext, const char *key);
+const struct adv_catalog_range *adv_catalog_model_missing(const struct adv_catalog *catalog,
+                                                          const char *maxtext, const char *model_name);
 
 /* The libtpu that a JAX release asks for, NULL unknown; whether a libtpu is one of those. */
 const char *adv_catalog_jax_asks(const struct adv_catalog *catalog, const char *jax);

@@ -20,15 +20,15 @@ static int index_of(const struct adv_catalog_releases *releases, const json_t *n
     return otherwise;
 }
 
-static bool decode_key(const struct adv_catalog_file *file, json_t *row, void *element)
+static bool decode_range(const struct adv_catalog_file *file, json_t *row, void *element)
 {
     const struct adv_catalog_releases *releases = &file->catalog->releases;
     const char *name;
     json_t *since, *last;
     if (json_unpack(row, "[s,o,o!]", &name, &since, &last) != 0) return false;
-    *(struct adv_catalog_key_range *)element =
-        (struct adv_catalog_key_range){adv_catalog_keep(file, name), index_of(releases, since, 0),
-                                       index_of(releases, last, releases->maxtext_count - 1)};
+    *(struct adv_catalog_range *)element =
+        (struct adv_catalog_range){adv_catalog_keep(file, name), index_of(releases, since, 0),
+                                   index_of(releases, last, releases->maxtext_count - 1)};
     return true;
 }
 
@@ -101,7 +101,10 @@ void adv_decode_catalog_releases(const struct adv_catalog_file *file)
     releases->maxtext = adv_catalog_keep_list(file, list, file->at, &releases->maxtext_count);
     releases->keys =
         adv_catalog_decode_rows(file, maxtext, "maxtext/keys", "[key, first release or null, last or null]",
-                                sizeof *releases->keys, decode_key, &releases->keys_count);
+                                sizeof *releases->keys, decode_range, &releases->keys_count);
+    releases->models = adv_catalog_decode_rows(
+        file, maxtext, "maxtext/models", "[model, first release or null, last or null]",
+        sizeof *releases->models, decode_range, &releases->models_count);
     releases->jax = adv_catalog_decode_rows(file, file->root, "jax", "[release, the libtpu that it asks for]",
                                             sizeof *releases->jax, decode_jax, &releases->jax_count);
     releases->libtpu = adv_catalog_decode_rows(

@@ -113,7 +113,10 @@ static void decode_job(struct decoder *d, const json_t *config, const char *conf
         adv_decode_cluster(d->catalog, cluster, "/cluster", d->cluster, d->err, warnings) != ADV_OK)
         memset(d->cluster, 0, sizeof *d->cluster);
     d->has_job = errors_of(d->err) == before;
-    if (d->has_job) adv_software_settle(d->catalog, d->software, &d->cluster->chip);
+    if (!d->has_job) return;
+    adv_software_settle(d->catalog, d->software, &d->cluster->chip);
+    if (warnings)
+        adv_software_find_model(d->catalog, d->software, d->model->maxtext_name, "/model", warnings);
 }
 
 /* Keys at "/config", "/pins" or "/baseline/config": those of pins are binding. */

@@ -112,6 +112,29 @@ void adv_software_warn_flags(const struct adv_catalog *catalog, const struct adv
     }
 }
 
+/* "MaxText 0.2.2 to 0.2.5 have it". */
+static void who_has_it(const struct adv_catalog_releases *releases, const struct adv_catalog_range *range,
+                       char hint[ADV_LIMIT_DETAIL])
+{
+    const char *first = releases->maxtext[range->since], *last = releases->maxtext[range->last];
+    if (range->since == range->last)
+        (void)snprintf(hint, ADV_LIMIT_DETAIL, "MaxText %s has it", first);
+    else
+        (void)snprintf(hint, ADV_LIMIT_DETAIL, "MaxText %s to %s have it", first, last);
+}
+
+void adv_software_find_model(const struct adv_catalog *catalog, const struct adv_software *software,
+                             const char *model_name, const char *at, adv_err *findings)
+{
+    const struct adv_catalog_range *range = adv_catalog_model_missing(catalog, software->maxtext, model_name);
+    if (!range) return;
+    char hint[ADV_LIMIT_DETAIL];
+    who_has_it(adv_catalog_releases(catalog), range, hint);
+    (void)adv_err_add_rule(findings, ADV_OK, "model-not-in-release", at, hint,
+                           "MaxText %s does not know the model %s and refuses the configuration",
+                           software->maxtext, model_name);
+}
+
 int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_software *software,
                            const struct adv_config *config, const char *at, adv_err *findings)
 {
@@ -121,11 +144,10 @@ int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_s
     int found = 0;
     for (int i = 0; i < config->count; i++) {
         const char *key = config->entries[i].key;
-        const struct adv_catalog_key_range *range = adv_catalog_key_missing(catalog, software->maxtext, key);
+        const struct adv_catalog_range *range = adv_catalog_key_missing(catalog, software->maxtext, key);
         if (!range || (pinned && adv_catalog_old_key(catalog, key))) continue;
         char hint[ADV_LIMIT_DETAIL];
-        (void)snprintf(hint, sizeof hint, "MaxText %s to %s have it", releases->maxtext[range->since],
-                       releases->maxtext[range->last]);
+        who_has_it(releases, range, hint);
         (void)adv_err_add_rule(findings, ADV_OK, "key-not-in-release", ADV_AT(at, key), hint,
                                "MaxText %s does not know %s and refuses the configuration", software->maxtext,
                                key);

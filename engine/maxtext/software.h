@@ -22,6 +22,10 @@ void adv_software_warn_gathers(const struct adv_catalog *catalog, const struct a
 int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_software *software,
                            const struct adv_config *config, const char *at, adv_err *findings);
 
+/* A finding at `at` about a model_name that this MaxText does not take ("model-not-in-release"). */
+void adv_software_find_model(const struct adv_catalog *catalog, const struct adv_software *software,
+                             const char *model_name, const char *at, adv_err *findings);
+
 /* Keys of `maxtext` that decide about plans of the model and that it lacks; writes at most ADV_KEYS_MAX rows
  * of adv_keys, returns how many. A plan for it has MaxText's own value of them, and does not say so. Of a
  * model with windows the tiles of local layers are not listed: adv_software_has_local_tiles. */

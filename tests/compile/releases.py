@@ -3,7 +3,8 @@
 
 usage: releases.py OUT [--work FOLDER]      with the interpreter of server/verifier/environment.sh; minutes, 1 GB from PyPI
 
-MaxText: which keys each release has (base.yml and types.py of its wheel). JAX: the libtpu that each asks for. libtpu: which
+MaxText: which keys each release has (base.yml and types.py of its wheel) and which models (the names that its check of
+model_name takes, and their files). JAX: the libtpu that each asks for. libtpu: which
 flags of our catalog are no compile options, by compiling a matmul with each; and which it refuses on a chip, by compiling
 a small step of MaxText with each published bundle and with each pair that belongs together. The refusal names the flag.
 What a libtpu takes and changes nothing by ("ignored") is kept: it was read off whole steps (schedules.md).
@@ -58,6 +59,28 @@ def maxtext_keys(release, work):
         elif re.search(r"configs/types\.py$", name):
             keys |= set(re.findall(r"^  (\w+)\s*: ", archive.read(name).decode(), re.M))
     return keys
+
+
+def maxtext_models(release, work):
+    """The values of model_name that a release takes: by its list of names, which begins with these two, and by file."""
+    archive, names, files = wheel("maxtext", release, work), set(), set()
+    for name in archive.namelist() if archive else ():
+        if re.search(r"configs/models/.*\.yml$", name):
+            files.add(os.path.basename(name)[:-len(".yml")])
+        elif re.search(r"(configs/types|MaxText/pyconfig)\.py$", name):
+            for found in re.findall(r'[\[(]\s*"default",\s*"llama2-7b"[^\])]*', archive.read(name).decode()):
+                names |= set(re.findall(r'"([\w.-]+)"', found))
+    return names & files
+
+
+def ranges(ours, by_release):
+    """[name, first release or null, last or null] of each of ours that some releases have and others lack."""
+    order, rows = list(by_release), []
+    for name in sorted(ours):
+        have = [release for release in order if name in by_release[release]]
+        if have and len(have) < len(order):
+            rows.append([name, have[0] if have[0] != order[0] else None, have[-1] if have[-1] != order[-1] else None])
+    return rows
 
 
 def jax_asks(release, work):
@@ -165,14 +188,11 @@ def main():
     pinned = json.load(open(os.path.join(ROOT, "server/verifier/versions.json"), encoding="utf-8"))
     by_release = {release: maxtext_keys(release, options.work) for release in MAXTEXT}
     by_release = {release: keys for release, keys in by_release.items() if keys}
-    order = list(by_release)
     ours = {row["name"] for row in json.load(open(f"{DATA}/keys.json", encoding="utf-8"))["rows"]}
     ours |= {row[0] for row in json.load(open(f"{DATA}/old_keys.json", encoding="utf-8"))["rows"]}
-    keys = []
-    for key in sorted(ours):
-        have = [release for release in order if key in by_release[release]]
-        if have and len(have) < len(order):
-            keys.append([key, have[0] if have[0] != order[0] else None, have[-1] if have[-1] != order[-1] else None])
+    keys = ranges(ours, by_release)
+    known = json.load(open(f"{DATA}/models.json", encoding="utf-8"))["models"]
+    models = ranges({row["name"] for row in known}, {release: maxtext_models(release, options.work) for release in by_release})
     libtpu = []
     known = json.load(open(f"{DATA}/releases.json", encoding="utf-8"))["libtpu"]
     ignored = {row["release"]: row["ignored"] for row in known}  # read off tests/compile/schedules.md
@@ -184,9 +204,10 @@ def main():
     asks = [[release, jax_asks(release, options.work)] for release in JAX]
     table = {"source": "the releases themselves, from PyPI (tests/compile/releases.py)", "date": time.strftime("%Y-%m-%d"),
              "confidence": "high", "pinned": {name: pinned[name] for name in ("maxtext", "jax", "libtpu")},
-             "maxtext": {"releases": order, "keys": keys}, "jax": [row for row in asks if row[1]], "libtpu": libtpu}
+             "maxtext": {"releases": list(by_release), "keys": keys, "models": models}, "jax": [row for row in asks if row[1]], "libtpu": libtpu}
     lines = [f'"{name}":{json.dumps(value, separators=(",", ":"))}' for name, value in table.items() if name not in ("maxtext", "libtpu")]
-    lines.append('"maxtext":{"releases":' + json.dumps(order) + ',"keys":[\n' + ",\n".join(json.dumps(k) for k in keys) + "\n]}")
+    lines.append('"maxtext":{"releases":' + json.dumps(list(by_release)) + "".join(
+        f',"{name}":[\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]" for name, rows in (("keys", keys), ("models", models))) + "}")
     lines.append('"libtpu":[\n' + ",\n".join(json.dumps(row) for row in libtpu) + "\n]")
     with open(options.out, "w", encoding="utf-8") as out:
         out.write("{" + ",\n".join(lines) + "}\n")

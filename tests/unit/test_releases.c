@@ -156,7 +156,7 @@ static void lint_says_what_a_release_refuses(void **state)
     (void)state;
     const struct adv_catalog_releases *releases = adv_catalog_releases(catalog);
     assert_true(releases->keys_count > 0 && releases->maxtext_count > 1);
-    const struct adv_catalog_key_range *late = NULL;
+    const struct adv_catalog_range *late = NULL;
     for (int i = 0; i < releases->keys_count && !late; i++)
         if (releases->keys[i].since > 0 && releases->keys[i].last == releases->maxtext_count - 1 &&
             strcmp(releases->keys[i].name, "use_tokamax_splash") == 0)
@@ -189,6 +189,48 @@ static void keys_that_came_with_the_pinned_release_are_new_in_it(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_non_null(adv_catalog_key_missing(catalog, before, names[i]));
         assert_null(adv_catalog_key_missing(catalog, releases->pinned.maxtext, names[i]));
+    }
+}
+
+/* Early releases know fewer models: what would start them says so, and so do the files. */
+static void a_model_that_a_release_lacks_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *release;
+        bool known;
+    } cases[] = {{"qwen2.5-7b", "0.2.0", false},
+                 {"qwen2.5-7b", "0.2.1", true},
+                 {"gemma4-26b", "0.1.0", false},
+                 {"llama3.1-8b", "0.1.0", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        static const char job[] = "{\"model\":\"%s\",\"software\":{\"maxtext\":\"%s\"},"
+                                  "\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},";
+        int length = snprintf(text, sizeof text, job, cases[i].model, cases[i].release);
+        char *rest = text + length;
+        const size_t room = sizeof text - (size_t)length;
+        (void)snprintf(rest, room, "\"config\":{\"per_device_batch_size\":1,\"max_target_length\":2048}}");
+        json_t *root = answer(ADV_REQUEST_ESTIMATE, text);
+        const json_t *found = coded(json_object_get(root, "warnings"), "model-not-in-release");
+        assert_int_equal(found == NULL, cases[i].known);
+        json_decref(root);
+        root = answer(ADV_REQUEST_LINT, text);
+        found = coded(json_object_get(root, "findings"), "model-not-in-release");
+        assert_int_equal(found == NULL, cases[i].known);
+        if (found) {
+            assert_string_equal(json_string_value(json_object_get(found, "severity")), "error");
+            assert_non_null(strstr(json_string_value(json_object_get(found, "hint")), "0.2.5"));
+        }
+        json_decref(root);
+        (void)snprintf(rest, room,
+                       "\"workload\":{\"seq_len\":2048,\"per_device_batch_size\":1},\"search\":{\"top_k\":1,"
+                       "\"max_evaluations\":200}}");
+        root = answer(ADV_REQUEST_ADVISE, text);
+        found = coded(json_object_get(root, "warnings"), "model-not-in-release");
+        assert_int_equal(found == NULL, cases[i].known);
+        if (found) assert_string_equal(json_string_value(json_object_get(found, "pointer")), "/model");
+        json_decref(root);
     }
 }
 
@@ -380,6 +422,7 @@ int main(void)
         cmocka_unit_test(a_flag_is_refused_by_its_default_too_and_only_beside_what_brings_it),
         cmocka_unit_test(lint_says_what_a_release_refuses),
         cmocka_unit_test(keys_that_came_with_the_pinned_release_are_new_in_it),
+        cmocka_unit_test(a_model_that_a_release_lacks_is_named),
         cmocka_unit_test(a_flag_that_changes_nothing_on_a_chip_is_a_warning),
         cmocka_unit_test(offloaded_gathers_count_where_the_flags_cover_their_torus_axes),
         cmocka_unit_test(advice_to_offload_gathers_sets_all_that_they_need),

@@ -322,6 +322,7 @@ static void decode_workload(const json_t *root, const json_t *pins, struct adv_a
     if (!workload) return;
     (void)adv_json_known_members(workload, "/workload", workload_members, COUNT(workload_members), err);
     *keys = workload_keys(workload, &request->workload, err);
+    if (json_object_get(pins, "quantization")) request->workload.any_quantization = false;
     decode_batch(workload, pins, request, *keys, err);
 }
 

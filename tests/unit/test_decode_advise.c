@@ -47,6 +47,10 @@ static void quantization_any_leaves_the_choice_open(void **state)
     assert_ok(decode_advise(
         "\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"any\"}"));
     assert_true(advise.workload.any_quantization && advise.batch_pinned);
+    assert_ok(decode_advise("\"pins\":{\"quantization\":\"int8\"},\"workload\":{\"seq_len\":8192,"
+                            "\"per_device_batch_size\":2,\"quantization\":\"any\"}"));
+    assert_false(advise.workload.any_quantization); /* a pin is not the search's to change */
+    assert_int_equal(advise.workload.base.family.quantization, ADV_QUANT_INT8);
     assert_ok(decode_advise(
         "\"workload\":{\"seq_len\":8192,\"per_device_batch_size\":2,\"quantization\":\"fp8_full\"}"));
     assert_int_equal(advise.workload.base.family.quantization, ADV_QUANT_FP8_FULL);

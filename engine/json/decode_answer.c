@@ -224,12 +224,23 @@ static const char *sentence_of(struct reader *reader, const json_t *warning)
     return copy;
 }
 
-/* A warning that has a member of its own, or has been read. */
-static bool is_told(const struct adv_artifact_source *source, const char *code, const char *sentence)
+/* Whether a sentence is another, or says the same and what to do about it. */
+static bool says_all_of(const char *sentence, const char *other)
+{
+    const size_t length = strlen(other);
+    return strncmp(sentence, other, length) == 0 &&
+           (sentence[length] == '\0' || strncmp(sentence + length, ": ", 2) == 0);
+}
+
+/* A warning that has a member of its own, or has been read: of a plan's and the job's the longer one stays.
+ */
+static bool is_told(struct adv_artifact_source *source, const char *code, const char *sentence)
 {
     bool told = code && (strcmp(code, "kernel-over-vmem") == 0 || strcmp(code, "what-if-hardware") == 0);
-    for (int i = 0; i < source->warnings_count; i++)
-        told = told || strcmp(source->warnings[i], sentence) == 0;
+    for (int i = 0; i < source->warnings_count && !told; i++) {
+        if (says_all_of(sentence, source->warnings[i])) source->warnings[i] = sentence;
+        told = says_all_of(source->warnings[i], sentence);
+    }
     return told;
 }
 

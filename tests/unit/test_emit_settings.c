@@ -121,8 +121,9 @@ static void files_say_what_the_answer_warns_of(void **state)
     (void)state;
     static const char *const names[] = {"maxtext.sh",  "maxtext.yml", "libtpu.env", "xpk.sh",
                                         "gcluster.sh", "jobset.yaml", "verify.sh"};
-    warnings = "[{\"code\":\"unsupported\",\"detail\":\"factor 8,\\nnot 32\",\"hint\":\"another model\"},"
+    warnings = "[{\"code\":\"unsupported\",\"detail\":\"factor 8,\\nnot 32\"},"
                "{\"code\":\"unsupported\",\"detail\":\"factor 8,\\nnot 32\",\"hint\":\"another model\"},"
+               "{\"code\":\"unsupported\",\"detail\":\"factor 8,\\nnot 32\"},"
                "{\"code\":\"what-if-hardware\",\"detail\":\"of another clock\"}]";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct adv_text text;

@@ -17,6 +17,7 @@
 #include "engine/json/json_load.h"
 #include "engine/json/request_text.h"
 #include "engine/maxtext/names.h"
+#include "engine/maxtext/run.h"
 #include "engine/maxtext/software.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
@@ -378,6 +379,7 @@ static void pin_what_the_release_lacks(const struct decoder *d, const json_t *ke
     const int count =
         adv_software_lacks(d->catalog, &request->software, d->model, d->cluster, &plan, lacking);
     request->has_one_tile_set = !adv_software_has_local_tiles(d->catalog, &request->software);
+    request->saves_layer_inputs = !adv_maxtext_recomputes_inputs(request->software.maxtext);
     for (int i = 0; i < count; i++) {
         char text[ADV_LIMIT_NAME];
         if (json_object_get(pins, lacking[i]->name) || json_object_get(keys, lacking[i]->name)) continue;

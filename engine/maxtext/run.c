@@ -64,6 +64,11 @@ bool adv_maxtext_compiles_flags(const char *version)
     return !early(version);
 }
 
+bool adv_maxtext_recomputes_inputs(const char *version)
+{
+    return strcmp(version, early_releases[0].version) != 0; /* pyconfig.py:424 of 0.1.0 */
+}
+
 bool adv_maxtext_has_activation(const char *name)
 {
     static const char *const names[] = {

@@ -28,6 +28,9 @@ const char *adv_maxtext_base_file(const char *version);
  */
 bool adv_maxtext_compiles_flags(const char *version);
 
+/* Whether a custom remat policy may say remat of decoder_layer_input, as blocks of several layers want. */
+bool adv_maxtext_recomputes_inputs(const char *version);
+
 /* Whether mlp_activations takes the name: a function of jax.nn, or one of MaxText's own. */
 bool adv_maxtext_has_activation(const char *name);
 

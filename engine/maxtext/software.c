@@ -6,6 +6,8 @@
 
 #include "engine/base/text.h"
 #include "engine/maxtext/flags.h"
+#include "engine/maxtext/run.h"
+#include "engine/maxtext/write.h"
 
 /* The last of the flags that a refusal takes is the one that gives way. */
 static void give_way(const struct adv_catalog_refusal *refusal, struct adv_flags *flags)
@@ -135,6 +137,19 @@ void adv_software_find_model(const struct adv_catalog *catalog, const struct adv
                            software->maxtext, model_name);
 }
 
+/* The one value that a release refuses of a key that it has. */
+static int find_value(const struct adv_software *software, const struct adv_config *config, const char *at,
+                      adv_err *findings)
+{
+    const char *key = adv_tensor_name(ADV_TENSOR_DECODER_LAYER_INPUT);
+    const char *value = adv_config_find(config, key);
+    if (!value || strcmp(value, "\"remat\"") != 0 || adv_maxtext_recomputes_inputs(software->maxtext))
+        return 0;
+    (void)adv_err_add_rule(findings, ADV_OK, "value-not-in-release", ADV_AT(at, key), "device, or offload",
+                           "MaxText %s refuses %s=remat", software->maxtext, key);
+    return 1;
+}
+
 int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_software *software,
                            const struct adv_config *config, const char *at, adv_err *findings)
 {
@@ -153,7 +168,7 @@ int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_s
                                key);
         found++;
     }
-    return found;
+    return found + find_value(software, config, at, findings);
 }
 
 static bool lacks(const struct adv_catalog *catalog, const struct adv_software *software, const char *key)

@@ -18,7 +18,8 @@ void adv_software_warn_gathers(const struct adv_catalog *catalog, const struct a
                                const struct adv_flags *flags, const char *chip, int axes, const char *at,
                                adv_err *warnings);
 
-/* Findings about keys that this MaxText does not have ("key-not-in-release"), which it refuses; how many. */
+/* Findings about keys that this MaxText does not have ("key-not-in-release") and a value that it refuses
+ * ("value-not-in-release"); how many. */
 int adv_software_find_keys(const struct adv_catalog *catalog, const struct adv_software *software,
                            const struct adv_config *config, const char *at, adv_err *findings);
 

@@ -157,7 +157,8 @@ void adv_remat_space_build(const struct adv_advise_request *request, struct adv_
     if (named.attention) list_attention(&named, space);
     list_feed_forward(&named, einsum_experts, space);
     space->input_may_offload = named.names_input && !space->fixed[ADV_TENSOR_DECODER_LAYER_INPUT];
-    space->input_stays = adv_remat_input_stays(&request->model);
+    space->input_stays =
+        request->saves_layer_inputs ? ADV_PLACE_DEVICE : adv_remat_input_stays(&request->model);
     for (int i = 0; i < request->model.layer_kinds_count; i++)
         space->has_blocks = space->has_blocks || request->model.layers[i].remat_block > 1;
     if (request->vocab_tiling_pinned) {

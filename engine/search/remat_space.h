@@ -41,7 +41,7 @@ struct adv_remat_space {
     bool any_fixed;
     bool is_custom;                 /* pinned remat_policy=custom, and no placement with it */
     bool input_may_offload;         /* decoder_layer_input: offload, or where it stays */
-    enum adv_placement input_stays; /* adv_remat_input_stays */
+    enum adv_placement input_stays; /* adv_remat_input_stays, or as the release has it */
     bool has_blocks;  /* scan steps of many layers: kept tensors take less at the backward peak than at the
                          loss */
     bool device_only; /* no tensor of a unit goes to the host */

@@ -86,6 +86,7 @@ struct adv_advise_request {
     bool remat_pinned, custom_pinned;
     bool tiles_pinned, batch_pinned, vocab_tiling_pinned, cp_strategy_pinned;
     bool has_one_tile_set;             /* layers with a window have the tiles of all others */
+    bool saves_layer_inputs;           /* the release refuses to compute decoder_layer_input again */
     bool axis_allowed[ADV_AXIS_COUNT]; /* search.axes; all searchable ones when absent */
     bool has_baseline;
     struct adv_plan baseline;

@@ -179,6 +179,24 @@ static void lint_says_what_a_release_refuses(void **state)
     }
 }
 
+/* MaxText 0.1.0 asserts that the inputs of layers are saved. */
+static void an_input_that_a_release_must_save_is_an_error_of_it(void **state)
+{
+    (void)state;
+    static const char *const releases[] = {"0.1.0", "0.2.0"};
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text,
+                       "{\"config\":{\"base_emb_dim\":4096,\"remat_policy\":\"custom\","
+                       "\"decoder_layer_input\":\"remat\"},\"software\":{\"maxtext\":\"%s\"}}",
+                       releases[i]);
+        json_t *root = answer(ADV_REQUEST_LINT, text);
+        const json_t *found = coded(json_object_get(root, "findings"), "value-not-in-release");
+        assert_int_equal(found != NULL, i == 0);
+        json_decref(root);
+    }
+}
+
 /* The table had none of them as long as nobody asked the releases again. */
 static void keys_that_came_with_the_pinned_release_are_new_in_it(void **state)
 {
@@ -421,6 +439,7 @@ int main(void)
         cmocka_unit_test(no_ranked_plan_has_flags_that_the_pinned_libtpu_refuses),
         cmocka_unit_test(a_flag_is_refused_by_its_default_too_and_only_beside_what_brings_it),
         cmocka_unit_test(lint_says_what_a_release_refuses),
+        cmocka_unit_test(an_input_that_a_release_must_save_is_an_error_of_it),
         cmocka_unit_test(keys_that_came_with_the_pinned_release_are_new_in_it),
         cmocka_unit_test(a_model_that_a_release_lacks_is_named),
         cmocka_unit_test(a_flag_that_changes_nothing_on_a_chip_is_a_warning),

@@ -23,6 +23,7 @@ import {
 } from './format.js';
 import { term } from './glossary.js';
 import { inline, sentenceOf } from './inline.js';
+import { placeOf } from './labels.js';
 import { measurePanel } from './measure.js';
 import { fitVerdict, memoryBar } from './memory_bar.js';
 import { changesPicture, planPicture } from './pictures/panel.js';
@@ -66,6 +67,15 @@ function figures(estimate, price) {
   );
 }
 
+const isMine = (item) => item.pointer?.startsWith('/baseline');
+
+// What a remark is about, where its text does not name it: the entry of the form, or the key of the settings.
+function aboutWhat(pointer, text) {
+  const { place, key } = placeOf(pointer);
+  const unsaid = key && !text.includes(key) ? h('code', null, key) : null;
+  return place || unsaid ? [place, place && unsaid ? ', ' : '', unsaid, ': '] : null;
+}
+
 function finding(item, kind, onRepair) {
   if (typeof item === 'string') return h('li', { class: `severity-${kind}` }, inline(sentenceOf(item)));
   const text = sentenceOf(item.message ?? item.detail ?? item.code);
@@ -76,8 +86,8 @@ function finding(item, kind, onRepair) {
   return h(
     'li',
     { class: `severity-${item.severity ?? kind}` },
-    item.pointer && !text.includes(item.pointer) ? [h('code', null, item.pointer), ' '] : null,
-    inline(text),
+    aboutWhat(item.pointer, text),
+    inline(isMine(item) ? text.replace(/\bthe baseline\b/, 'my configuration') : text),
     item.gain_frac > 0 && !text.includes(`${percent(item.gain_frac)} less time`)
       ? h('span', { class: 'gain' }, ` Saves ${percent(item.gain_frac)} of the step time.`)
       : null,

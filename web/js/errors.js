@@ -3,10 +3,19 @@
 
 import { announce, byId, h } from './dom.js';
 import { inline, plain, sentenceOf } from './inline.js';
+import { spokenAt } from './labels.js';
 import { mendSettings, suggestionsOf } from './suggestions.js';
 
-function sentence(error, below) {
-  const detail = error.detail ?? error.code ?? 'is not accepted';
+// The words beside a control, without its unit.
+function labelOf(field) {
+  const label = byId(field)?.labels?.[0]?.cloneNode(true);
+  label?.querySelectorAll('.unit').forEach((unit) => unit.remove());
+  return label?.textContent.trim() ?? '';
+}
+
+function sentence(error, below, field) {
+  const label = field && !below ? labelOf(field) : '';
+  const detail = spokenAt(error.detail ?? error.code ?? 'is not accepted', error.pointer?.split('/').pop(), label);
   const named = below && !/^\d+$/.test(below) && !detail.includes(below.split('/').pop());
   return named ? [h('code', null, below), ': ', inline(detail)] : inline(sentenceOf(detail));
 }
@@ -68,7 +77,7 @@ function showAtField(name, entries, kind) {
       h(
         'li',
         null,
-        sentence(error, below),
+        sentence(error, below, name),
         error.hint ? h('span', { class: 'remedy' }, ' ', inline(error.hint)) : null,
         suggestionButtons(control, { error, below }),
       ),
@@ -104,13 +113,14 @@ export function showWarnings(locate, warnings) {
 }
 
 function summaryLine({ field, error, below }) {
-  const text = sentence(error, below);
+  const text = sentence(error, below, field);
   if (!field) return h('li', null, text, error.hint ? [' ', inline(error.hint)] : '');
+  const row = byId(field).closest('[role="group"][aria-label]')?.getAttribute('aria-label'); // of entries that there are several of
   const go = (event) => {
     event.preventDefault();
     byId(field).focus();
   };
-  return h('li', null, h('a', { href: `#${field}`, onclick: go }, text));
+  return h('li', null, h('a', { href: `#${field}`, onclick: go }, row ? `${row}: ` : '', text));
 }
 
 const same = (a, b) =>

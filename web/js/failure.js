@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { generalText } from './errors.js';
+import { inline, plain, sentenceOf } from './inline.js';
 
 export function failure(error) {
   const findings = (error.errors ?? []).filter((item) => item.pointer);
@@ -9,13 +10,13 @@ export function failure(error) {
   return h(
     'section',
     { class: 'error-summary', role: 'alert' },
-    h('h2', null, message),
-    h('p', null, generalText({ message, detail, errors, retryAfter })),
+    h('h2', null, plain(message)),
+    h('p', null, inline(generalText({ message, detail, errors, retryAfter }))),
     findings.length
       ? h(
           'ul',
           null,
-          findings.map((item) => h('li', null, item.detail, item.hint ? ` ${item.hint}` : '')),
+          findings.map((item) => h('li', null, inline(sentenceOf(item.detail)), item.hint ? [' ', inline(item.hint)] : '')),
         )
       : null,
   );

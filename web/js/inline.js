@@ -1,9 +1,11 @@
-// Text of the daemon in which names stand between backticks: they become code, the marks go.
+// Text of the daemon in which names stand between backticks: they become code, the marks go, and members of a request are called what
+// the page calls them.
 
 import { h } from './dom.js';
+import { spoken } from './labels.js';
 
 export function inline(text) {
-  return String(text ?? '')
+  return spoken(text)
     .split('`')
     .map((part, index, all) => (index % 2 === 1 && index < all.length - 1 ? h('code', null, part) : part))
     .filter((part) => part !== '');
@@ -11,7 +13,7 @@ export function inline(text) {
 
 // The same where only text can stand, such as a title.
 export function plain(text) {
-  return String(text ?? '').replaceAll('`', '');
+  return spoken(text).replaceAll('`', '');
 }
 
 // Words that begin a sentence and are no names of settings, which keep their small letter.

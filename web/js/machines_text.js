@@ -2,6 +2,7 @@
 // members by ",". Pure; what it cannot make a number of comes back as an error with its pointer.
 
 const MEMBERS = ['chip', 'topology', 'chips', 'slices', 'price', 'mfu'];
+const LABELS = { chips: 'Number of chips', slices: 'Slices', price: '$/chip hour', mfu: 'MFU' };
 const NAMES = { price: 'price_usd_per_chip_hour', mfu: 'assumed_mfu_frac' };
 
 // A GPU comes in no slices, so its topology is empty.
@@ -43,7 +44,7 @@ export function clustersOf(rows, number) {
       const wanted = used[name] ?? true;
       const needed = name === 'chips';
       if (wanted && (needed || row[name].trim()))
-        cluster[member] = number(row[name], `/clusters/${index}/${member}`, needed ? 'Number of chips' : member);
+        cluster[member] = number(row[name], `/clusters/${index}/${member}`, LABELS[name]);
     }
     return cluster;
   });

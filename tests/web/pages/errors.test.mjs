@@ -181,3 +181,27 @@ test('names from the daemon are shown as text, never run', async () => {
   assert.equal(await page.locator('img').count(), 0);
   assert.ok((await text(page, '#detail')).includes(evil));
 });
+
+test('errors and remarks speak of the entries by the labels of the form', async () => {
+  const errors = [
+    { pointer: '/workload/seq_len', detail: '`seq_len` is -1, must be from 1 to 16777216' },
+    { pointer: '/search/objective', detail: 'no price of a chip hour is known', hint: 'give cluster.price_usd_per_chip_hour' },
+  ];
+  const refused = { status: 422, title: 'The request has members that are missing, unknown or wrong', errors };
+  const warnings = [
+    { pointer: '/workload/quantization', detail: 'v5p has no faster matmul rate for fp8', hint: 'leave it out, or say "any" for the formats that pay' },
+    { pointer: '/baseline/config', detail: 'a step of the baseline has 524288 tokens' },
+  ];
+  let isRefused = true;
+  const page = await open({ 'POST /v1/advise': () => (isRefused ? refused : { ...advice(), warnings }) }, { path: '/#/?model=llama3.1-70b' });
+  await page.click('#submit');
+  await page.locator('#seq_len-error').getByText('Sequence length is -1, must be from 1 to 16777216.').waitFor();
+  await page.locator('#objective-error').getByText('give a price: “Price” under Options').waitFor();
+  await page.getByRole('heading', { name: 'Something that was entered needs a change' }).waitFor();
+  isRefused = false;
+  await page.click('#submit');
+  await page.getByText('Number format of matrix products: v5p has no faster matmul rate for fp8.').first().waitFor();
+  await page.getByText('choose “bf16 (no quantization)”, or “any the chip supports” for the formats that pay').first().waitFor();
+  await page.getByText('My configuration: a step of my configuration has 524288 tokens.').waitFor();
+  assert.doesNotMatch(await page.locator('#view-plan').innerText(), /\/(workload|baseline|search)\/|_usd_per_chip/);
+});

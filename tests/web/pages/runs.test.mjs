@@ -131,7 +131,7 @@ test('what the daemon refuses of a search is said in its words', async () => {
     { 'GET /v1/runs': (_, request) => (request.url.includes('tags') ? { status: 400, title: 'Bad request', errors } : { runs: RUNS, next_cursor: null }) },
     { path: '/#/runs?tags=x' },
   );
-  assert.match(await page.getByRole('alert').innerText(), /a tag has 1 to 63 bytes/);
+  assert.match(await page.getByRole('alert').innerText(), /A tag has 1 to 63 bytes\./);
   assert.equal(await page.inputValue('#filter-tags'), 'x', 'the form is still there to mend it');
   await page.fill('#filter-tags', '');
   await page.keyboard.press('Enter');

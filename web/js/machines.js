@@ -204,8 +204,20 @@ function goodputNote(training, name) {
 
 const fixedFailures = (failures) => plural(Number(failures.toPrecision(2)), 'failure', 'failures');
 
-export function machinesPanel({ platforms, budget, objective, name, title, actions, onChoose }) {
+// What a configuration that is compared with does to the machines: its kin is ranked on each, and where it cannot run nothing is.
+function besideMine(hasNone) {
+  return h(
+    'p',
+    { class: 'soft' },
+    'Beside my configuration: with better tiles and placements it is one of the plans of each machine, and of tied plans the simpler comes first. So best plans and the order of machines may be others than without it.',
+    hasNone ? ' A machine on which it cannot run has no plan here, and may have one without it.' : null,
+  );
+}
+
+// withMine: the reader's own configuration is compared with.
+export function machinesPanel({ platforms, budget, objective, name, title, actions, onChoose, withMine = false }) {
   const predicted = platforms.filter((machine) => machine.best);
+  const refused = platforms.filter((machine) => !machine.best && !machine.headline);
   const scale = intervalScale(predicted.map((machine) => machine.best.estimate));
   const tied = (machine) => predicted.filter((other) => other.tie_group === machine.tie_group).length > 1;
   const rows = predicted.map((machine) => machineRow(machine, scale, tied(machine), budget));
@@ -226,9 +238,10 @@ export function machinesPanel({ platforms, budget, objective, name, title, actio
     predicted.length
       ? h('p', { class: 'soft' }, predicted.length === 1 ? 'The machine is shown with its best plan. Choose it to see that.' : `${predicted.length} machines, each with its best plan. Choose one to see it.`)
       : null,
+    withMine ? besideMine(refused.length > 0) : null,
     goodputNote(predicted[0]?.training, 'Machine 1'),
     daysAgainstDollars(platforms),
-    withoutPlan(platforms.filter((machine) => !machine.best && !machine.headline)),
+    withoutPlan(refused),
     headlineTable(
       platforms.filter((machine) => machine.headline),
       budget,

@@ -213,6 +213,7 @@ function showAdvice(place, request, answer, tools) {
           title: jobTitle(request),
           actions: download,
           onChoose: (machine) => announce(showMachine(machine)),
+          withMine: Boolean(request.baseline),
         })
       : '',
     plansPanel({

@@ -273,3 +273,15 @@ test('days with failures beside days without them are told apart', async () => {
   await page.click('#submit');
   await page.getByText(said).waitFor();
 });
+
+test('what a configuration that is compared with does to the order of the machines is said', async () => {
+  const page = await open({ 'POST /v1/advise': () => machines() }, { path: JOB });
+  await compare(page);
+  assert.equal(await page.getByText('Beside my configuration').count(), 0);
+  await page.evaluate((hash) => {
+    window.location.hash = hash;
+  }, '#/?model=llama3.1-70b&mode=machines&config=remat_policy%3Dfull&plan=1');
+  const note = page.getByText('Beside my configuration');
+  await note.waitFor();
+  assert.match(line(await note.innerText()), /order of machines may be others than without it\. A machine on which it cannot run has no plan here/);
+});

@@ -33,6 +33,12 @@ function toolsOf(plan, { actions, repair }, prefix, view, keep) {
   };
 }
 
+// What a link names and an answer does not have: that, and what is shown instead.
+function missedText(rank, { rank: shown = 'mine' }) {
+  const nameOf = (one) => (one === 'mine' ? 'my configuration' : String(one).replace(/^(machine-|(?=\d))/, (start) => (start ? 'machine ' : 'plan ')));
+  return `The link names ${nameOf(rank)}, which this answer does not have. Shown is ${nameOf(shown)}.`;
+}
+
 // An answer that arrives after the reader has moved on is not in the address either.
 const keeper = (place, { keep = keepView }) => (view) => {
   if (place.isConnected) keep(view);
@@ -175,6 +181,7 @@ function showAdvice(place, request, answer, tools) {
   const prefix = place.id === 'results' ? '' : 'run-'; // a stored run may be open while the form keeps its answer
   const name = `${prefix}plan`;
   const detail = h('div', { class: 'results plan-detail', id: `${prefix}detail` });
+  const missed = h('p', { class: 'link-note', role: 'status' });
   const baseline = baselineOf(request, answer);
   const ranked = (answer.ranked ?? []).map((plan) => ({
     cluster: answer.cluster,
@@ -189,6 +196,7 @@ function showAdvice(place, request, answer, tools) {
   let current = null;
   const show = (plan) => {
     current = plan;
+    missed.textContent = '';
     const sensitivities = plan.rank === 1 ? answer.sensitivities : null;
     detail.replaceChildren(...planDetail({ job: jobOf(request, plan.cluster ?? answer.cluster), cluster: answer.cluster, ...plan, sensitivities, baseline }, toolsOf(plan, tools, prefix, view, keep)));
     return `${plan.title}, ${seconds(plan.estimate.step_time_s)} per step, ${fitText(plan.estimate)}`;
@@ -204,6 +212,7 @@ function showAdvice(place, request, answer, tools) {
   });
   const download = downloadButton(answer, fileName(request, 'advice'));
   place.replaceChildren(
+    missed,
     machines
       ? machinesPanel({
           platforms: machines,
@@ -248,9 +257,11 @@ function showAdvice(place, request, answer, tools) {
       showMachine(machine);
       return;
     }
-    const wanted = plans.find((plan) => String(plan.rank) === rank) ?? plans[0];
+    const found = plans.find((plan) => String(plan.rank) === rank);
+    const wanted = found ?? plans[0];
     checkChoice(place, name, wanted.rank);
     show(titled(wanted));
+    if (rank && !found) missed.textContent = missedText(rank, wanted);
     keep({ plan: String(wanted.rank) });
   };
   open(viewOf());
@@ -275,12 +286,15 @@ function showEstimate(place, request, answer, tools) {
   const view = {};
   const keep = keeper(place, tools);
   const detail = h('div', { class: 'results plan-detail' });
-  const open = ({ tab }) => {
+  const missed = h('p', { class: 'link-note', role: 'status' });
+  const open = ({ plan: rank, tab }) => {
     view.tab = tab;
+    missed.textContent = rank && !['mine', '1'].includes(rank) ? missedText(rank, plan) : ''; // stored, it is plan 1 of its run
     detail.replaceChildren(...planDetail(plan, toolsOf(plan, tools, place.id === 'results' ? '' : 'run-', view, keep)));
     keep({ plan: 'mine' });
   };
   place.replaceChildren(
+    missed,
     h(
       'section',
       { class: 'panel' },

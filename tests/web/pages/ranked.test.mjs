@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { openTab } from '../browser.mjs';
+import { axe, openTab } from '../browser.mjs';
 import { advice, estimate } from '../fixture.mjs';
 import { pages } from '../pages_setup.mjs';
 
@@ -144,4 +144,18 @@ test('a tight plan says in its row and its head how surely it fits, and what tig
   assert.equal(await page.locator('#ranked .verdict').first().getAttribute('title'), 'tight, fits with a probability of 38.0 %');
   await page.locator('.summary-figures').getByRole('button', { name: 'fits with a probability of 38.0 %' }).click();
   assert.match(await text(page, '#glossary'), /“tight”: it may fit, less surely than that/);
+});
+
+test('a link to a plan that the answer does not have says which one is shown instead', async () => {
+  const page = await open({ 'POST /v1/advise': () => advice(3) }, { path: '/#/?model=llama3.1-70b&plan=99&tab=memory' });
+  const note = page.getByText('The link names plan 99, which this answer does not have. Shown is plan 1.');
+  await note.waitFor();
+  assert.ok(await page.isChecked('#plan-1'));
+  assert.deepEqual(await axe(page), []);
+  await page.locator('#plan-2').check();
+  await note.waitFor({ state: 'hidden' });
+  await page.evaluate(() => {
+    window.location.hash = '#/?model=llama3.1-70b&plan=mine';
+  });
+  await page.getByText('The link names my configuration, which this answer does not have.').waitFor();
 });

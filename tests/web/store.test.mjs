@@ -231,6 +231,7 @@ test('a log beside a stored plan: predicted against measured, on the plan and on
 
   await page.goto(`${process.env.ORIGIN}/#/runs/${id}?plan=1&tab=measured`);
   await page.getByRole('button', { name: 'Take back' }).click();
+  await page.getByRole('button', { name: 'Really take back, for good' }).click();
   await page.getByText('Nothing is measured yet.').waitFor();
   assert.deepEqual(opened.complaints, [], 'the console stays free of errors');
 });

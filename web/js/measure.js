@@ -8,6 +8,7 @@ import { failure } from './failure.js';
 import { dateTime, gib, percent, plural, seconds, secondsRange, signedPercent } from './format.js';
 import { measuredChart } from './measured_chart.js';
 import { storeFirst } from './store_first.js';
+import { askTwice } from './sure.js';
 
 const FIELDS = { '/step_time_s': 'step', '/source': 'source', '/at': 'at' };
 
@@ -132,18 +133,25 @@ function measureForm(run, prefix, onStored) {
 // plan.run {id, rank}: where the plan is stored; plan.onStore(tab)? stores it.
 export function measurePanel({ run, onStore }, { prefix }) {
   if (!run) return storeFirst('The time that a stored plan took on the machine can be put beside its prediction here.', 'measured', onStore);
-  const shown = h('div', { class: 'results' });
+  const shown = h('div', { class: 'results', tabindex: '-1', role: 'group', 'aria-label': 'Measurements' });
   const path = `/v1/runs/${encodeURIComponent(run.id)}/measurements`;
   const draw = async () => {
     try {
       const { measurements, measurements_count: count } = await get(`${path}?rank=${run.rank}&limit=200`);
       const mine = measurements.filter((row) => row.rank === run.rank);
       const takeBack = (row) => {
-        const button = h('button', { type: 'button', class: 'small' }, 'Take back');
-        button.addEventListener('click', async () => {
-          await remove(`${path}/${encodeURIComponent(row.measurement_id)}`).then(draw, (error) => button.after(failure(error)));
+        const button = h('button', { type: 'button', class: 'small', 'aria-label': `Take back ${seconds(row.measured_step_time_s)} of ${dateTime(row.at)}` }, 'Take back');
+        return askTwice(button, 'Really take back, for good', async () => {
+          try {
+            await remove(`${path}/${encodeURIComponent(row.measurement_id)}`);
+          } catch (error) {
+            button.after(failure(error));
+            return;
+          }
+          await draw();
+          shown.focus({ preventScroll: true }); // the button has gone
+          announce('Taken back');
         });
-        return button;
       };
       shown.replaceChildren(
         ...(mine.length

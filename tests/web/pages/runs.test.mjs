@@ -481,3 +481,31 @@ test('a stored tuning opens with its tiles and goes back into its form', async (
   assert.equal(await page.inputValue('#k-shape-q_len'), '2048');
   assert.equal(await page.inputValue('#k-chip'), 'v6e');
 });
+
+test('a measurement is taken back only when that is said twice', async () => {
+  const id = RUNS[1].run_id;
+  const row = { measurement_id: 'm1', rank: 1, at: '2026-11-22T05:00:00Z', source: 'nightly', measured_step_time_s: 7, step_time_s: 6.8, step_time_low_s: 6.5, step_time_high_s: 7.2, error_frac: -0.03, inside_interval: true };
+  let rows = [row];
+  const page = await open(
+    {
+      [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request: { model: 'llama3.1-70b', cluster: {}, config: {} }, response: { ...estimate(), run_id: id } }),
+      [`GET /v1/runs/${id}/measurements`]: () => ({ measurements: rows }),
+      [`DELETE /v1/runs/${id}/measurements/m1`]: () => {
+        rows = [];
+        return {};
+      },
+    },
+    { path: `/#/runs/${id}?plan=mine&tab=measured` },
+  );
+  const take = page.getByRole('button', { name: 'Take back 7.000 s of 2026-11-22 05:00 UTC' });
+  await take.click();
+  await page.getByRole('button', { name: 'Really take back, for good' }).waitFor();
+  await page.keyboard.press('Tab');
+  await take.waitFor(); // the first press is forgotten
+  assert.equal(rows.length, 1);
+  await take.click();
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole('button', { name: 'Really take back, for good' }).click();
+  await page.getByText('Nothing is measured yet.').waitFor();
+  await page.waitForFunction(() => document.activeElement.getAttribute('aria-label') === 'Measurements');
+});

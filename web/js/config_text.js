@@ -125,6 +125,9 @@ export function parseConfig(text) {
   return { value, flags, passedOver, errors };
 }
 
+// What is said of keys that are lists or mappings; '' where there are none.
+export const passedOverText = (keys) => (keys.length ? `Passed over, as lists and mappings are not modelled: ${keys.join(', ')}.` : '');
+
 // XLA flags from an array, one string as in LIBTPU_INIT_ARGS, or one per line.
 export function parseFlags(text) {
   const bare = stripComments(text)

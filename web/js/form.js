@@ -7,7 +7,7 @@ import { modelNote, sliceNote, slicesOf } from './catalog.js';
 import { copyFrom } from './copy.js';
 import { announce, byId, h } from './dom.js';
 import { clearErrors, showErrors } from './errors.js';
-import { configToLines, parseConfig } from './config_text.js';
+import { configToLines, parseConfig, passedOverText } from './config_text.js';
 import { connectMachines, drawMachines } from './machines_form.js';
 import { queryToState, stateToQuery } from './permalink.js';
 import { isRecipe, readRecipe } from './recipe.js';
@@ -54,7 +54,7 @@ function showInherited(state) {
   const said = [
     taken && `Not in the text, so taken from the workload of this form: ${taken}.`,
     overruled && `The text’s own count, not the workload of this form: ${overruled}.`,
-    parsed?.passedOver.length ? `Passed over, as lists and mappings are not modelled: ${parsed.passedOver.join(', ')}.` : '',
+    passedOverText(parsed?.passedOver ?? []),
   ];
   byId('config-inherits').textContent = said.filter(Boolean).join(' ');
 }

@@ -3,12 +3,13 @@
 import './common.js';
 import { get, isAway, post, remove } from './api.js';
 import { connectAsk } from './ask.js';
-import { parseConfig, parseFlags, parseValue } from './config_text.js';
+import { parseConfig, parseFlags, passedOverText } from './config_text.js';
 import { announce, byId, h, table } from './dom.js';
 import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { count, dateTime, gib, plural, seconds, words } from './format.js';
 import { verdict, verdictOfRun } from './memory_bar.js';
+import { axesOf, gridOf, locateSweep, parseAxis } from './sweep_axes.js';
 import { sharedOf, sharedPanel } from './sweep_job.js';
 import { typedNumber } from './typed_number.js';
 
@@ -26,13 +27,6 @@ const EXAMPLE = {
   y: 'remat_policy=full, minimal, save_qkv_proj',
 };
 
-// "per_device_batch_size=1, 2, 4" -> {key, values}; null where it is no axis. Pure.
-export function parseAxis(text) {
-  const found = /^\s*([A-Za-z_]\w*)\s*[=:]\s*(.+)$/.exec(text);
-  if (!found) return null;
-  const values = found[2].split(',').map((value) => value.trim()).filter(Boolean).map(parseValue);
-  return values.length ? { key: found[1], values } : null;
-}
 
 // Which shade a value has between the least and the most: 0 is the best. Pure.
 export function shadeOf(value, least, most) {
@@ -85,33 +79,10 @@ function heatmap(items, y, x) {
   );
 }
 
-const LAST_NAME = /[^/]*$/;
-
-// The members in which the items of a sweep differ: [{pointer, key, values, of(item)}], in the order of the first item. Pure.
-export function axesOf(items) {
-  const first = items.find((item) => item.item === 0)?.changes ?? {};
-  return Object.keys(first).map((pointer) => {
-    const of = (item) => item.changes?.[pointer] ?? first[pointer];
-    const texts = [...new Set(items.map((item) => JSON.stringify(of(item))))];
-    return { pointer, key: LAST_NAME.exec(pointer)[0], values: texts.map((text) => JSON.parse(text)), of };
-  });
-}
-
 const shownValue = (value) => (value !== null && typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 function settingsOf(item, axes) {
   return axes.map((axis) => `${axis.key} ${shownValue(axis.of(item))}`).join(', ') || '–';
-}
-
-// The two axes of a sweep that is their grid, the last one varying fastest; null for any other. Pure.
-export function gridOf(items) {
-  const axes = axesOf(items);
-  if (axes.length !== 2 || items.length !== axes[0].values.length * axes[1].values.length) return null;
-  const changes = (axis) => items.filter((item, at) => at > 0 && JSON.stringify(axis.of(item)) !== JSON.stringify(axis.of(items[at - 1]))).length;
-  const [slow, fast] = changes(axes[0]) <= changes(axes[1]) ? axes : [axes[1], axes[0]];
-  const width = fast.values.length;
-  const isGrid = items.every((item, at) => JSON.stringify(slow.of(item)) === JSON.stringify(slow.values[Math.floor(at / width)]) && JSON.stringify(fast.of(item)) === JSON.stringify(fast.values[at % width]));
-  return isGrid ? [slow, fast] : null;
 }
 
 function itemsTable(items) {
@@ -197,29 +168,6 @@ export async function showSweep(place, id, query) {
   );
 }
 
-const POINTERS = [
-  [/^\/grid\/base\/model/, 'sweep-model'],
-  [/^\/grid\/base\/cluster\/topology/, 'sweep-topology'],
-  [/^\/grid\/base\/cluster\/slices/, 'sweep-slices'],
-  [/^\/grid\/base\/project/, 'sweep-project'],
-  [/^\/grid\/base\/cluster/, 'sweep-chip'],
-  [/^\/grid\/base\/xla_flags/, 'sweep-xla_flags'],
-  [/^\/grid\/base/, 'sweep-config'],
-  [/^\/requests?(\/\d+)?\/model/, 'sweep-model'],
-  [/^\/requests?(\/\d+)?\/cluster\/topology/, 'sweep-topology'],
-  [/^\/requests?(\/\d+)?\/cluster\/slices/, 'sweep-slices'],
-  [/^\/requests?(\/\d+)?\/cluster/, 'sweep-chip'],
-  [/^\/requests?(\/\d+)?\/xla_flags/, 'sweep-xla_flags'],
-  [/^\/y/, 'sweep-y'],
-  [/^\/x/, 'sweep-x'],
-  [/^\/label/, 'sweep-label'],
-];
-
-function locate(pointer) {
-  const row = POINTERS.find(([pattern]) => pattern.test(pointer));
-  return { field: row ? row[1] : pointer ? 'sweep-config' : null, below: row ? '' : pointer };
-}
-
 function sweepForm(asked) {
   const value = (name) => asked.get(name) ?? EXAMPLE[name] ?? '';
   const field = (name, label, hint) =>
@@ -230,25 +178,32 @@ function sweepForm(asked) {
       h('input', { type: 'text', id: `sweep-${name}`, autocomplete: 'off', spellcheck: 'false', value: value(name), 'aria-describedby': hint ? `sweep-${name}-hint` : null }),
       hint ? h('p', { class: 'hint', id: `sweep-${name}-hint` }, hint) : null,
     );
-  const box = (name, label, rows) => {
+  const box = (name, label, rows, ...notes) => {
     const text = h('textarea', { id: `sweep-${name}`, rows, spellcheck: 'false', autocapitalize: 'none' });
     text.value = value(name);
-    return h('div', { class: 'field' }, h('label', { for: text.id }, label), text);
+    return h('div', { class: 'field' }, h('label', { for: text.id }, label), text, ...notes);
   };
+  const passedOver = h('p', { class: 'hint inherits', role: 'status' });
   const done = h('p', { class: 'soft', role: 'status', tabindex: '-1' });
   const form = h(
     'form',
     { class: 'measure', novalidate: true, 'aria-label': 'Start a sweep' },
     errorSummary('sweep-problem'),
     h('div', { class: 'filters' }, field('model', 'Model'), field('chip', 'Chip'), field('topology', 'Slice topology'), field('slices', 'Slices'), field('project', 'Project'), field('label', 'Label')),
-    box('config', 'MaxText configuration that all share', 5),
+    box('config', 'MaxText configuration that all share', 5, passedOver),
     box('xla_flags', 'XLA flags that all share', 3),
     h('div', { class: 'columns' }, field('y', 'Down: a key and its values', 'key=value, value, …'), field('x', 'Across: a key and its values', 'key=value, value, …')),
     h('p', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' })),
   );
-  const read = (name) => byId(`sweep-${name}`).value.trim();
+  const read = (name) => form.querySelector(`#sweep-${name}`).value.trim();
+  const sayPassedOver = () => {
+    const text = passedOverText(parseConfig(read('config')).passedOver);
+    if (text !== passedOver.textContent) passedOver.textContent = text;
+  };
+  sayPassedOver();
   // What is typed stays in the address, for a reload and the way back.
   form.addEventListener('input', () => {
+    sayPassedOver();
     const typed = [...form.querySelectorAll('input, textarea')].map(({ id, value: text }) => [id.replace('sweep-', ''), text]);
     const query = String(new URLSearchParams(typed.filter(([name, text]) => text !== (EXAMPLE[name] ?? ''))));
     history.replaceState(null, '', `#/sweeps${query && `?${query}`}`);
@@ -275,7 +230,7 @@ function sweepForm(asked) {
       if (flags.length) request.xla_flags = flags;
       const body = { kind: 'estimate', grid: { base: request, axes } };
       if (read('label')) body.label = read('label');
-      return { path: '/v1/sweeps', body, errors, locate };
+      return { path: '/v1/sweeps', body, errors, locate: (pointer) => locateSweep(pointer, { y: down, x: across }) };
     },
     label: () => 'Start the sweep',
     show: (body, answer) => {

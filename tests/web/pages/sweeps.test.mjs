@@ -94,3 +94,11 @@ test('of a sweep that is too large to be shown whole, the rest does not look as 
   const cells = await shown.locator('.heatmap td').allInnerTexts();
   assert.deepEqual([cells.length, cells.filter((text) => text === 'not shown').length, cells.at(-1)], [2001, 1, 'not shown']);
 });
+
+test('what of a pasted YAML file is passed over is said at once', async () => {
+  const page = await open({ 'GET /v1/sweeps': () => ({ sweeps: [] }) }, { path: '/#/sweeps' });
+  await page.getByLabel('MaxText configuration that all share').fill('remat_policy: full\nlogical_axis_rules:\n  - [a, b]\n  - c: d');
+  await page.getByText('Passed over, as lists and mappings are not modelled: logical_axis_rules.').waitFor();
+  await page.getByLabel('MaxText configuration that all share').fill('remat_policy: full');
+  await page.getByText('Passed over').waitFor({ state: 'detached' }).catch(() => assert.fail('said no longer'));
+});

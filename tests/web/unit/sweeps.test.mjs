@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { sweepAddress } from '../../../web/js/sweep_address.js';
+import { axesOf, gridOf, locateSweep, parseAxis } from '../../../web/js/sweep_axes.js';
 import { sharedOf } from '../../../web/js/sweep_job.js';
-import { axesOf, gridOf } from '../../../web/js/sweeps.js';
 
 const [A, B] = ['/config/a', '/config/b'];
 const items = (changes) => changes.map((row, item) => ({ item, changes: row }));
@@ -37,4 +37,21 @@ test('what the items of a sweep share is told without what is swept', () => {
   assert.equal(sharedOf(request, ['/model']).title, '2 × v6e 4x4');
   assert.equal(sharedOf(request, ['/config']).settings, '');
   assert.deepEqual(sharedOf({}, []), { title: '', project: '', settings: '', flags: '' });
+});
+
+test('an axis is a key and its values, with commas or as a list of YAML', () => {
+  const numbers = { key: 'per_device_batch_size', values: [1, 2, 4] };
+  for (const values of ['=1, 2, 4', ': 1, 2, 4', '=[1, 2, 4]', ':\n  - 1\n  - 2\n  - 4', ': - 1 - 2 - 4'])
+    assert.deepEqual(parseAxis(`per_device_batch_size${values}`), numbers, values);
+  assert.deepEqual(parseAxis('mlp_activations=["silu","linear"], ["gelu","linear"]').values, [['silu', 'linear'], ['gelu', 'linear']]);
+  assert.deepEqual(parseAxis('a=-1, -2').values, [-1, -2]);
+  assert.equal(parseAxis('batch'), null);
+  assert.equal(parseAxis('batch='), null);
+});
+
+test('an error of a swept value stands at its entry', () => {
+  const keys = { y: 'remat_policy', x: 'per_device_batch_size' };
+  assert.equal(locateSweep('/grid/axes/~1config~1remat_policy/1', keys).field, 'sweep-y');
+  assert.equal(locateSweep('/grid/axes/~1config~1per_device_batch_size/0', keys).field, 'sweep-x');
+  assert.equal(locateSweep('/grid/base/cluster/slices', keys).field, 'sweep-slices');
 });

@@ -57,6 +57,16 @@ export function gridOf(items) {
   return isGrid ? [slow, fast] : null;
 }
 
+// Whether named axes are those that the items differ in; items that tell of no change cannot contradict.
+export function isSweptBy(items, y, x) {
+  const width = x.values.length;
+  const valueOf = (axis, item) => {
+    if (axis.key === y.key) return y.values[Math.floor(item.item / width)];
+    return axis.key === x.key ? x.values[item.item % width] : undefined;
+  };
+  return axesOf(items).every((axis) => items.every((item) => JSON.stringify(axis.of(item)) === JSON.stringify(valueOf(axis, item))));
+}
+
 const POINTERS = [
   [/^\/grid\/base\/model/, 'sweep-model'],
   [/^\/grid\/base\/cluster\/topology/, 'sweep-topology'],

@@ -9,7 +9,7 @@ import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { count, dateTime, gib, plural, seconds, words } from './format.js';
 import { verdict, verdictOfRun } from './memory_bar.js';
-import { axesOf, gridOf, locateSweep, parseAxis } from './sweep_axes.js';
+import { axesOf, gridOf, isSweptBy, locateSweep, parseAxis } from './sweep_axes.js';
 import { sharedOf, sharedPanel } from './sweep_job.js';
 import { typedNumber } from './typed_number.js';
 
@@ -126,18 +126,23 @@ async function wholeSweep(path) {
 // What the first item asks; null where it cannot be had.
 const firstRequest = (path) => get(`${path}/items/0`).then(({ request }) => request ?? null, () => null);
 
+const WRONG_LINK = 'The link names other settings than those of this sweep. Shown are those in which its items differ.';
+
 // The axes are in the address, so that a link shows the same picture; without them, those that the items differ in.
 export async function showSweep(place, id, query) {
   const path = `/v1/sweeps/${encodeURIComponent(id)}`;
   const asked = new URLSearchParams(query);
   const named = ['y', 'x'].map((name) => parseAxis(asked.get(name) ?? ''));
+  const isAsked = ['y', 'x'].some((name) => asked.has(name));
+  const wrong = h('p', { class: 'link-note', role: 'status' });
   const state = h('p', { role: 'status' });
   const shown = h('div', { class: 'results' });
   const cancel = h('button', { type: 'button', hidden: true }, 'Cancel the sweep');
   const asking = firstRequest(path);
   const draw = async () => {
     const sweep = await wholeSweep(path);
-    const isNamed = named.every(Boolean) && sweep.items_count === named[0].values.length * named[1].values.length;
+    const isNamed = named.every(Boolean) && sweep.items_count === named[0].values.length * named[1].values.length && isSweptBy(sweep.items, ...named);
+    wrong.textContent = isNamed || !isAsked ? '' : WRONG_LINK;
     const grid = isNamed ? named : gridOf(sweep.items);
     state.replaceChildren(...progressOf(sweep), sweep.isCut ? `; the first ${count(sweep.items.length)} are shown` : '');
     cancel.hidden = sweep.state !== 'running';
@@ -161,6 +166,7 @@ export async function showSweep(place, id, query) {
       'section',
       { class: 'panel' },
       h('div', { class: 'panel-head' }, h('h1', null, sweep.label || `Sweep ${sweep.sweep_id.slice(0, 13)}`), shared.title ? h('p', null, shared.title) : null, h('p', { class: 'soft' }, `${words(sweep.kind)}${shared.project ? ` for project ${shared.project}` : ''}, started ${dateTime(sweep.created_at)}`), h('p', { class: 'actions' }, cancel)),
+      wrong,
       state,
       shown,
       sharedPanel(shared),

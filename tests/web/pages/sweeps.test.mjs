@@ -95,6 +95,15 @@ test('of a sweep that is too large to be shown whole, the rest does not look as 
   assert.deepEqual([cells.length, cells.filter((text) => text === 'not shown').length, cells.at(-1)], [2001, 1, 'not shown']);
 });
 
+test('a link that names other settings than the sweep has says so, and the table has those of the items', async () => {
+  const axes = new URLSearchParams({ y: 'remat_policy=full', x: 'per_device_batch_size=8, 16' });
+  const page = await open({ [`GET /v1/sweeps/${ID}`]: () => sweep('done', [item(0), item(1)]) }, { path: `/#/sweeps/${ID}?${axes}` });
+  await page.getByText('The link names other settings than those of this sweep.').waitFor();
+  assert.equal(await page.locator('.heatmap').count(), 0);
+  await page.getByText('per_device_batch_size 1', { exact: true }).waitFor();
+  assert.deepEqual(await axe(page), []);
+});
+
 test('what of a pasted YAML file is passed over is said at once', async () => {
   const page = await open({ 'GET /v1/sweeps': () => ({ sweeps: [] }) }, { path: '/#/sweeps' });
   await page.getByLabel('MaxText configuration that all share').fill('remat_policy: full\nlogical_axis_rules:\n  - [a, b]\n  - c: d');

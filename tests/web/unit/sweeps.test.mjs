@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { sweepAddress } from '../../../web/js/sweep_address.js';
-import { axesOf, gridOf, locateSweep, parseAxis } from '../../../web/js/sweep_axes.js';
+import { axesOf, gridOf, isSweptBy, locateSweep, parseAxis } from '../../../web/js/sweep_axes.js';
 import { sharedOf } from '../../../web/js/sweep_job.js';
 
 const [A, B] = ['/config/a', '/config/b'];
@@ -47,6 +47,16 @@ test('an axis is a key and its values, with commas or as a list of YAML', () => 
   assert.deepEqual(parseAxis('a=-1, -2').values, [-1, -2]);
   assert.equal(parseAxis('batch'), null);
   assert.equal(parseAxis('batch='), null);
+});
+
+test('axes of a link are those of the sweep, or not', () => {
+  const axis = (key, ...values) => ({ key, values });
+  const four = items([{ [A]: 1, [B]: 'x' }, { [B]: 'y' }, { [A]: 2 }, { [A]: 2, [B]: 'y' }]);
+  assert.ok(isSweptBy(four, axis('a', 1, 2), axis('b', 'x', 'y')));
+  assert.ok(!isSweptBy(four, axis('a', 1, 3), axis('b', 'x', 'y')), 'another value');
+  assert.ok(!isSweptBy(four, axis('a', 1, 2), axis('c', 'x', 'y')), 'another key');
+  assert.ok(!isSweptBy(four, axis('b', 'x', 'y'), axis('a', 1, 2)), 'turned round');
+  assert.ok(isSweptBy(items([{ [B]: 'x' }, { [B]: 'y' }]), axis('a', 1), axis('b', 'x', 'y')), 'one value, in which no item differs');
 });
 
 test('an error of a swept value stands at its entry', () => {

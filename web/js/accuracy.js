@@ -8,6 +8,7 @@ import { announce, fact, h, table } from './dom.js';
 import { gib, percent, plural, signedPercent } from './format.js';
 import { measurementsTable } from './measure.js';
 import { measuredChart } from './measured_chart.js';
+import { publishedPanel } from './published.js';
 import { filterForm } from './runs_filter.js';
 
 const FILTERS = [
@@ -27,7 +28,7 @@ function totals(answer) {
     'dl',
     { class: 'facts' },
     fact('Measurements', String(answer.judged_count)),
-    fact('Median error', percent(answer.median_abs_error_frac), `90 % below ${percent(answer.p90_abs_error_frac)}`),
+    fact('Median error', percent(answer.median_abs_error_frac), `90 % of the errors are below ${percent(answer.p90_abs_error_frac)}`),
     fact('Bias', signedPercent(answer.bias_frac), 'median of the signed errors; below zero is predicted too short'),
     fact('Inside the interval', percent(answer.interval_coverage_frac, 0), 'promised: 90 %'),
   );
@@ -39,7 +40,7 @@ function groupsTable(groups) {
     [
       { title: 'Chip, model' },
       { title: 'Measurements', number: true },
-      { title: 'Median', number: true },
+      { title: 'Median error', number: true },
       { title: 'Bias', number: true },
       { title: 'Inside the interval', number: true },
     ],
@@ -100,32 +101,6 @@ function compiledTable(rows) {
   );
 }
 
-// Tables of tests/accuracy/report.md, which the bundler puts in: [{head[], rows[][]}].
-function publishedPanel() {
-  const tables = typeof PUBLISHED === 'undefined' ? [] : PUBLISHED;
-  if (!tables.length) return null;
-  const draw = ({ head, rows }) => {
-    const most = rows.length > 12;
-    const list = table(
-      `Published steps by ${head[0]}`,
-      head.map((title, index) => ({ title, number: index > 0 && !/ledger|missing/.test(title), prose: /ledger|missing/.test(title) })),
-      rows,
-    );
-    return most ? h('details', null, h('summary', null, `By ${head[0]}, ${plural(rows.length, 'row', 'rows')}`), list) : list;
-  };
-  return h(
-    'section',
-    { class: 'panel' },
-    h('h2', null, 'Published steps'),
-    h(
-      'p',
-      { class: 'soft' },
-      'Errors in percent of the steps that the constants are fitted to. “Left out”: fitted again without the row’s model and predicted then, which is what a new model sees at best.',
-    ),
-    tables.map(draw),
-  );
-}
-
 export async function showAccuracy(place, query) {
   const asked = new URLSearchParams(query);
   const request = new URLSearchParams({ limit: 200 });
@@ -135,7 +110,7 @@ export async function showAccuracy(place, query) {
   try {
     answer = await get(`/v1/accuracy?${request}`);
   } catch (error) {
-    place.replaceChildren(h('div', { class: 'results' }, failure(error), published));
+    place.replaceChildren(h('div', { class: 'results' }, failedPage('Accuracy', error), published));
     return;
   }
   const has = answer.rows.length > 0;

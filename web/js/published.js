@@ -1,0 +1,52 @@
+// The published steps that the constants are fitted to: how far off their predictions are, from the report that the bundler puts in.
+
+import { h, table } from './dom.js';
+import { plural } from './format.js';
+import { inline } from './inline.js';
+
+const LEFT_OUT = /^left out: /;
+const ERRORS = /^(left out: )?(median|p90|max|bias|inside the interval|interval)$/;
+const PROSE = /ledger|missing/;
+const TITLES = {
+  rows: 'steps',
+  interval: '90 % interval',
+  'measured s': 'measured, s',
+  'predicted s': 'predicted, s',
+  ledger: 'largest parts of the prediction, s',
+  row: 'step',
+};
+
+// Heads that can be told apart, and percent where percent is meant: {columns, rows}; years newest first. Pure.
+export function readPublished({ head, rows }) {
+  const from = head.findIndex((title) => LEFT_OUT.test(title));
+  const names = head.map((title, at) => (from >= 0 && at > from && ['p90', 'max'].includes(title) ? `left out: ${title}` : title));
+  const withUnit = (cell, at) => (ERRORS.test(names[at]) && /\d$/.test(cell) ? `${cell} %` : cell);
+  const filled = rows.map((row) => row.map(withUnit));
+  return {
+    columns: names.map((name, at) => ({ title: TITLES[name] ?? name, number: at > 0 && !PROSE.test(name), prose: PROSE.test(name) })),
+    rows: /^year/.test(head[0]) ? filled.sort((a, b) => Number(b[0]) - Number(a[0])) : filled,
+  };
+}
+
+function draw(published) {
+  const { columns, rows } = readPublished(published);
+  const by = columns[0].title;
+  const list = table(`Published steps by ${by}`, columns, rows.map((row) => row.map((cell, at) => (columns[at].prose ? inline(cell) : cell))));
+  return rows.length > 12 ? h('details', null, h('summary', null, `By ${by}, ${plural(rows.length, 'row', 'rows')}`), list) : list;
+}
+
+export function publishedPanel() {
+  const tables = typeof PUBLISHED === 'undefined' ? [] : PUBLISHED;
+  if (!tables.length) return null;
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h2', null, 'Published steps'),
+    h(
+      'p',
+      { class: 'soft' },
+      'How far off the predictions of the published steps are that the constants are fitted to: below zero is predicted too short, and 90 % of the errors are below p90. “Left out”: fitted again without the step’s model and predicted then. That is at best what a new model sees, as terms were revised while looking at these steps; and the intervals are half as wide again as the left-out errors ask for, up to 14 %.',
+    ),
+    tables.map(draw),
+  );
+}

@@ -1,7 +1,7 @@
 // How far off predictions have been: of the measurements stored here, and of the published ones the constants are fitted to.
 
 import './common.js';
-import { failure } from './failure.js';
+import { failedPage } from './failure.js';
 import { get } from './api.js';
 import { calibrationPanel } from './calibration.js';
 import { announce, fact, h, table } from './dom.js';

@@ -144,7 +144,8 @@ export function generalText(problem) {
     .filter((detail) => detail && !same(detail, title))
     .map((detail) => `${detail[0].toUpperCase()}${detail.slice(1)}${/[.?!]$/.test(detail) ? '' : '.'}`);
   if (problem.notShown) said.push(`${problem.notShown} more are not shown.`);
-  if (problem.retryAfter) said.push(`Try again in ${problem.retryAfter} s.`);
+  const isLasting = said.some((text) => /is configured/.test(text)); // a daemon without a database gets none by waiting
+  if (problem.retryAfter && !isLasting) said.push(`Try again in ${problem.retryAfter} s.`);
   return said.join(' ');
 }
 

@@ -4,6 +4,9 @@ import { h } from './dom.js';
 import { generalText } from './errors.js';
 import { inline, plain, sentenceOf } from './inline.js';
 
+// A page that cannot be shown keeps its name.
+export const failedPage = (title, error) => h('div', { class: 'results' }, h('h1', null, title), failure(error));
+
 export function failure(error) {
   const findings = (error.errors ?? []).filter((item) => item.pointer);
   const { message, detail, errors = [], retryAfter } = error;

@@ -5,7 +5,7 @@ import { loadCatalog } from './catalog.js';
 import { showCompare } from './compare.js';
 import { byId, h } from './dom.js';
 import { clearErrors } from './errors.js';
-import { failure } from './failure.js';
+import { failedPage } from './failure.js';
 import { connectForm, openLink, returnToForm, showFormFailure, useCatalog, writeState } from './form.js';
 import { connectKernels, openKernels } from './kernel_form.js';
 import { queryToState } from './permalink.js';
@@ -40,7 +40,7 @@ async function showOther(route) {
   try {
     await views[route.view]();
   } catch (error) {
-    place.replaceChildren(failure(error));
+    place.replaceChildren(failedPage(TITLES[route.view].replace(/ – .*/, ''), error));
   }
   if (!place.isConnected || arriveAtTab(place)) return;
   byId('view-other').focus({ preventScroll: true });

@@ -205,3 +205,14 @@ test('errors and remarks speak of the entries by the labels of the form', async 
   await page.getByText('My configuration: a step of my configuration has 524288 tokens.').waitFor();
   assert.doesNotMatch(await page.locator('#view-plan').innerText(), /\/(workload|baseline|search)\/|_usd_per_chip/);
 });
+
+test('a page without a database keeps its name, and sends nobody to wait for one', async () => {
+  const errors = [{ pointer: '', detail: 'no database is configured', hint: 'start the daemon with --database-url' }];
+  const away = () => ({ status: 503, title: 'The database cannot be reached', errors, headers: { 'Retry-After': '2' } });
+  const page = await open({ 'GET /v1/accuracy': away, 'GET /v1/sweeps': away }, { path: '/#/accuracy' });
+  await page.getByRole('heading', { name: 'Accuracy', level: 1 }).waitFor();
+  assert.match(await page.getByRole('alert').innerText(), /Start the daemon with --database-url\.$/);
+  await page.click('#nav-sweeps');
+  await page.getByRole('heading', { name: 'Sweeps', level: 1 }).waitFor();
+  assert.deepEqual(await axe(page), []);
+});

@@ -160,6 +160,12 @@ export function errorSummary(id) {
   );
 }
 
+// The title of a problem is that of its first error: of several kinds their number says more.
+function headOf(problem, entries) {
+  const kinds = new Set(entries.map(({ error }) => error.code));
+  return kinds.size > 1 ? `${entries.length} entries need a change` : plain(problem.message ?? problem.title);
+}
+
 // problem: {title, detail?, errors[], status?, retryAfter?}. Moves the focus to the summary.
 export function showErrors(form, locate, problem) {
   clearErrors(form);
@@ -169,7 +175,7 @@ export function showErrors(form, locate, problem) {
   );
   showBeside(entries, 'error');
   const summary = form.querySelector('.error-summary');
-  summary.querySelector('h2').textContent = plain(problem.message ?? problem.title);
+  summary.querySelector('h2').textContent = headOf(problem, entries);
   summary.querySelector('p').replaceChildren(...inline(generalText(problem)));
   summary.querySelector('ul').replaceChildren(...entries.map(summaryLine));
   summary.hidden = false;

@@ -206,6 +206,16 @@ test('errors and remarks speak of the entries by the labels of the form', async 
   assert.doesNotMatch(await page.locator('#view-plan').innerText(), /\/(workload|baseline|search)\/|_usd_per_chip/);
 });
 
+test('errors of several kinds are counted, not told by the title of the first', async () => {
+  const errors = [
+    { pointer: '/workload/seq_len', code: 'out-of-range', detail: '`seq_len` is 0' },
+    { pointer: '/model', code: 'invalid-request', detail: 'the catalog has no model "lama"' },
+  ];
+  const page = await open({ 'POST /v1/advise': () => ({ status: 422, title: 'A value is outside its range', errors }) }, { path: '/#/?model=lama' });
+  await page.click('#submit');
+  await page.getByRole('heading', { name: '2 entries need a change' }).waitFor();
+});
+
 test('a page without a database keeps its name, and sends nobody to wait for one', async () => {
   const errors = [{ pointer: '', detail: 'no database is configured', hint: 'start the daemon with --database-url' }];
   const away = () => ({ status: 503, title: 'The database cannot be reached', errors, headers: { 'Retry-After': '2' } });

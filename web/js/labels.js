@@ -48,6 +48,7 @@ const SAID = [
   [/POST \/v1\/runs\/\{id\}\/restore brings it back/g, 'it can be restored'],
   [/leave it out, or say "any" for the formats that pay/g, 'choose “bf16 (no quantization)”, or “any the chip supports” for the formats that pay'],
   [/machines times top_k (\d+)/g, 'machines times $1 plans to show'],
+  [/\bthe request['’]s (?=model|cluster|number of slices|MFU)/g, 'the form’s '],
   [/the workload already says (\w+)/g, 'the workload of the form already says $1'],
   [/\b((?:cluster|workload|search)\.[a-z_]+)(=?)/g, (all, path, sign) => (path in ENTRY_OF ? labelled(path, sign) : all)],
   [/(^|[^-\w.`])(seq_len|tokens_per_step|global_batch_sequences)=(\d+)/g, (all, before, name, value) => `${before}${inWords(name, value)}`],

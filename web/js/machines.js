@@ -4,6 +4,7 @@ import { choiceTable } from './choice_table.js';
 import { h, table } from './dom.js';
 import { compact, count, days, energy, percent, plural, seconds, secondsRange, usd } from './format.js';
 import { intervalCell, intervalScale } from './interval.js';
+import { spoken } from './labels.js';
 import { fitVerdict } from './memory_bar.js';
 import { clusterText, meshOfPlan } from './plan_text.js';
 import { scatter } from './scatter.js';
@@ -86,7 +87,7 @@ function headlineTable(rows, budget, withFailures) {
   const cells = ({ cluster, headline }) => [
     [
       `${count(cluster.chips)} ${cluster.chip}`,
-      h('span', { class: 'second' }, `${headline.label} · ${priceNote(cluster)}`),
+      h('span', { class: 'second' }, `${spoken(headline.label)} · ${priceNote(cluster)}`),
     ],
     seconds(headline.roofline_step_time_s),
     percent(headline.mfu_frac),

@@ -509,3 +509,13 @@ test('a measurement is taken back only when that is said twice', async () => {
   await page.getByText('Nothing is measured yet.').waitFor();
   await page.waitForFunction(() => document.activeElement.getAttribute('aria-label') === 'Measurements');
 });
+
+test('a long label keeps its row in line, and no name of a model or a slice is broken', async () => {
+  const runs = [{ ...RUNS[0], label: 'a long label of a nightly run of the team that trains the large model '.repeat(2).slice(0, 95) }];
+  const page = await open({ 'GET /v1/runs': () => ({ runs, next_cursor: null }) }, { width: 1280 });
+  await page.getByRole('table', { name: 'Stored runs' }).waitFor();
+  const top = (text) => page.getByText(text, { exact: true }).first().evaluate((element) => element.getClientRects()[0].top);
+  const [name, model] = [await page.locator('.run-name a').evaluate((link) => link.getClientRects()[0].top), await top('llama3.1-70b')];
+  assert.ok(Math.abs(name - model) < 4, `${name} ${model}`);
+  for (const text of ['llama3.1-70b', 'tpu7x 4x4x4']) assert.equal(await page.getByText(text, { exact: true }).first().evaluate((element) => element.getClientRects().length), 1);
+});

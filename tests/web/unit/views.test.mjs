@@ -34,6 +34,7 @@ import { readable } from '../../../web/js/detail.js';
 import { sentenceOf } from '../../../web/js/inline.js';
 import { machinesRule } from '../../../web/js/machines.js';
 import { forTokensOf } from '../../../web/js/pictures/trade_off.js';
+import { lowEnd } from '../../../web/js/pictures/waterfall.js';
 import { letter } from '../../../web/js/bar.js';
 
 const GIB = 1024 ** 3;
@@ -415,4 +416,11 @@ test('the simplest of plans alike in mesh is the one that the engine puts first 
   const [first, faster] = [plan(1, 2), plan(2, 1)];
   const marks = marksOf([first, faster]);
   assert.ok(marks.get(first).includes('simplest') && !marks.get(faster).includes('simplest'));
+});
+
+test('a waterfall begins at zero unless its moves would be too small to be seen', () => {
+  assert.equal(lowEnd([3.35, 1.03, 2]), 0);
+  assert.equal(lowEnd([1, 10]), 0);
+  assert.ok(lowEnd([10, 9.5]) > 9);
+  assert.ok(lowEnd([10, 10]) < 10);
 });

@@ -68,6 +68,12 @@ export function show(input) {
   return numbers.every(Number.isFinite) && shown.from.seconds > 0 ? draw(shown) : null;
 }
 
+// Where the axis begins: at zero, unless the moves are too small to be seen from there. Pure.
+export function lowEnd(levels) {
+  const [least, most] = [min(levels), max(levels)];
+  return least < 0.7 * most ? 0 : Math.max(0, least - (most - least || most * 0.1) * 0.35);
+}
+
 // {from: {name, seconds}, to: {name, seconds}, moves: [{name, change_s, detail?}], note?}; the moves add up to to - from.
 function draw({ from, to, moves, note }) {
   const bars = fewer(moves, from.seconds);
@@ -79,7 +85,7 @@ function draw({ from, to, moves, note }) {
   });
   const levels = [from.seconds, to.seconds, ...steps.map((step) => step.end)];
   const span = max(levels) - min(levels) || max(levels) * 0.1;
-  const low = Math.max(0, min(levels) - span * 0.35);
+  const low = lowEnd(levels);
   const fill = ({ svg, width }) => {
     const narrow = width < 560;
     const left = narrow ? 0 : Math.min(300, width * 0.36);

@@ -145,6 +145,13 @@ function scaleOf({ from, to }, runs) {
   return tokensOf(first, second);
 }
 
+// The longer of two steps, for the same tokens: what moved is shown in its unit and digits.
+export function stepOf({ time_terms: terms }, scale) {
+  const total = (side, factor) => (terms ?? []).reduce((all, term) => all + term[side] * factor, 0);
+  const ends = [total('from', 1), total('to', scale)].filter((end) => end > 0);
+  return ends.length ? Math.max(...ends) : undefined;
+}
+
 function waterfallPanel(terms, scale, names) {
   if (!terms?.length) return null;
   const other = scale === 1 ? null : `Per token: ${names[1]} is scaled to the tokens of a step of ${names[0]}.`;
@@ -183,7 +190,6 @@ export async function showCompare(place, ids) {
   ]);
   const names = namesOf(stored);
   const nameOf = (id) => names.get(id) ?? id.slice(0, 13);
-  const step = Math.max(...answer.runs.map((run) => run.step_time_s));
   const [first, ...others] = answer.runs;
   const named = ({ run_id: id }) => ({ id, name: nameOf(id) });
   place.replaceChildren(
@@ -201,6 +207,7 @@ export async function showCompare(place, ids) {
       answer.differences.map((difference) => {
         const ends = [nameOf(difference.from), nameOf(difference.to)];
         const scale = scaleOf(difference, answer.runs);
+        const step = stepOf(difference, scale);
         return [
           waterfallPanel(difference.time_terms, scale, ends),
           h(

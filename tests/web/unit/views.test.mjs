@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { likened, movedTerms, namesOf, overlapNote } from '../../../web/js/compare.js';
+import { likened, movedTerms, namesOf, overlapNote, stepOf } from '../../../web/js/compare.js';
 import { limitsOf } from '../../../web/js/gate.js';
 import {
   compact,
@@ -423,4 +423,11 @@ test('a waterfall begins at zero unless its moves would be too small to be seen'
   assert.equal(lowEnd([1, 10]), 0);
   assert.ok(lowEnd([10, 9.5]) > 9);
   assert.ok(lowEnd([10, 10]) < 10);
+});
+
+test('terms of two runs have the digits of their own step, not of a longer run beside them', () => {
+  const terms = [{ from: 3, to: 0.5 }, { from: 0.35, to: 0.015 }];
+  assert.ok(Math.abs(stepOf({ time_terms: terms }, 2) - 3.35) < 1e-9);
+  assert.ok(Math.abs(stepOf({ time_terms: terms }, 20) - 10.3) < 1e-9);
+  assert.equal(stepOf({ time_terms: null }, 1), undefined);
 });

@@ -10,6 +10,7 @@ import { failure } from './failure.js';
 import { count, dateTime, gib, plural, seconds, words } from './format.js';
 import { verdict, verdictOfRun } from './memory_bar.js';
 import { axesOf, gridOf, isSweptBy, locateSweep, parseAxis } from './sweep_axes.js';
+import { itemAddress } from './sweep_item.js';
 import { sharedOf, sharedPanel } from './sweep_job.js';
 import { typedNumber } from './typed_number.js';
 
@@ -33,27 +34,33 @@ export function shadeOf(value, least, most) {
   return most > least ? Math.min(SHADES - 1, Math.floor((SHADES * (value - least)) / (most - least))) : 0;
 }
 
-function cellOf(item, least, most) {
+// open: {address, label} of the form that asks the item's question, or null.
+function cellOf(item, least, most, open) {
   if (!item || !['done', 'failed'].includes(item.state)) return h('td', { class: 'heat heat-wait' }, item ? words(item.state) : 'not shown');
   if (item.state === 'failed')
     return h('td', { class: 'heat heat-none', title: item.problem?.detail ?? '' }, 'refused', h('span', { class: 'second' }, item.problem?.detail ?? ''));
   if (item.run_deleted) return h('td', { class: 'heat heat-none' }, 'run deleted');
   const fits = item.fits !== false;
   const tight = item.fit_verdict === 'tight' ? ' tight' : '';
+  const text = fits ? `${count(Math.round(item.tokens_per_s_per_chip))}${tight}` : 'does not fit';
   return h(
     'td',
     { class: `heat ${fits ? `heat-${shadeOf(1 / item.tokens_per_s_per_chip, least, most)}` : 'heat-none'}` },
-    h('strong', null, fits ? `${count(Math.round(item.tokens_per_s_per_chip))}${tight}` : 'does not fit'),
+    h('strong', null, open ? h('a', { href: open.address }, text, h('span', { class: 'visually-hidden' }, open.label)) : text),
     h('span', { class: 'second' }, `${seconds(item.step_time_s)} · ${gib(item.hbm_bytes_per_device)}`),
   );
 }
 
 // items by number; the last axis varies fastest. Tokens per second and chip, so that batches can be compared.
-function heatmap(items, y, x) {
+function heatmap(items, y, x, first) {
   const times = items.filter((item) => item.state === 'done' && !item.run_deleted && item.fits !== false).map((item) => 1 / item.tokens_per_s_per_chip);
   const least = Math.min(...times);
   const most = Math.max(...times);
   const known = new Map(items.map((item) => [item.item, item]));
+  const openOf = (item, settings) => {
+    const address = itemAddress(first, item.changes);
+    return address && { address, label: ` estimate ${settings.map(([key, value]) => `${key} ${shownValue(value)}`).join(', ')} in the form` };
+  };
   const caption = `Tokens per second and chip by ${y.key} and ${x.key}`;
   return h(
     'div',
@@ -61,7 +68,7 @@ function heatmap(items, y, x) {
     h(
       'table',
       { class: 'heatmap' },
-      h('caption', null, caption, '; stronger colour is faster'),
+      h('caption', null, caption, '; stronger colour is faster. Below it the step time and the HBM per device.', first ? ' A cell opens its settings in the form.' : ''),
       h('thead', null, h('tr', null, h('th', { scope: 'col' }, `${y.key} \\ ${x.key}`), x.values.map((value) => h('th', { scope: 'col' }, String(value))))),
       h(
         'tbody',
@@ -71,7 +78,10 @@ function heatmap(items, y, x) {
             'tr',
             null,
             h('th', { scope: 'row' }, String(value)),
-            x.values.map((_, column) => cellOf(known.get(row * x.values.length + column), least, most)),
+            x.values.map((at, column) => {
+              const item = known.get(row * x.values.length + column);
+              return cellOf(item, least, most, item && openOf(item, [[y.key, value], [x.key, at]]));
+            }),
           ),
         ),
       ),
@@ -140,14 +150,14 @@ export async function showSweep(place, id, query) {
   const cancel = h('button', { type: 'button', hidden: true }, 'Cancel the sweep');
   const asking = firstRequest(path);
   const draw = async () => {
-    const sweep = await wholeSweep(path);
+    const [sweep, request] = await Promise.all([wholeSweep(path), asking]);
     const isNamed = named.every(Boolean) && sweep.items_count === named[0].values.length * named[1].values.length && isSweptBy(sweep.items, ...named);
     wrong.textContent = isNamed || !isAsked ? '' : WRONG_LINK;
     const grid = isNamed ? named : gridOf(sweep.items);
     state.replaceChildren(...progressOf(sweep), sweep.isCut ? `; the first ${count(sweep.items.length)} are shown` : '');
     cancel.hidden = sweep.state !== 'running';
     shown.replaceChildren(
-      ...(grid ? [heatmap(sweep.items, ...grid), h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items)]),
+      ...(grid ? [heatmap(sweep.items, ...grid, request), h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items)]),
     );
     if (sweep.state === 'running') again();
     else announce(`The sweep is ${words(sweep.state)}`);
@@ -181,7 +191,7 @@ function sweepForm(asked) {
       'div',
       { class: 'field' },
       h('label', { for: `sweep-${name}` }, label),
-      h('input', { type: 'text', id: `sweep-${name}`, autocomplete: 'off', spellcheck: 'false', value: value(name), 'aria-describedby': hint ? `sweep-${name}-hint` : null }),
+      h('input', { type: 'text', id: `sweep-${name}`, list: name === 'model' ? 'models' : null, autocomplete: 'off', spellcheck: 'false', value: value(name), 'aria-describedby': hint ? `sweep-${name}-hint` : null }),
       hint ? h('p', { class: 'hint', id: `sweep-${name}-hint` }, hint) : null,
     );
   const box = (name, label, rows, ...notes) => {

@@ -111,3 +111,16 @@ test('what of a pasted YAML file is passed over is said at once', async () => {
   await page.getByLabel('MaxText configuration that all share').fill('remat_policy: full');
   await page.getByText('Passed over').waitFor({ state: 'detached' }).catch(() => assert.fail('said no longer'));
 });
+
+test('the numbers of a heatmap say what they are, and each cell opens its question in the form', async () => {
+  const request = { model: 'llama3.1-70b', cluster: { chip: 'tpu7x', topology: '4x4x4', slices: 1 }, config: { max_target_length: 8192, remat_policy: 'full', per_device_batch_size: 1 } };
+  const axes = new URLSearchParams({ y: 'remat_policy=full', x: 'per_device_batch_size=1, 2' });
+  const answers = { [`GET /v1/sweeps/${ID}`]: () => sweep('done', [item(0), item(1)]), [`GET /v1/sweeps/${ID}/items/0`]: () => ({ request }) };
+  const page = await open(answers, { path: `/#/sweeps/${ID}?${axes}` });
+  await page.getByText('stronger colour is faster. Below it the step time and the HBM per device.').waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole('link', { name: '101 estimate remat_policy full, per_device_batch_size 2 in the form' }).click();
+  await page.locator('#results .plan-head').waitFor();
+  assert.match(await page.inputValue('#config'), /per_device_batch_size=2/);
+  assert.ok(await page.getByLabel('Estimate mine').isChecked());
+});

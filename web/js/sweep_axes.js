@@ -88,7 +88,7 @@ const POINTERS = [
 // The entry that an error is about; down and across: the keys that are swept.
 export function locateSweep(pointer, { y: down, x: across }) {
   const swept = /^\/grid\/axes\/~1config~1([^/]*)/.exec(pointer)?.[1];
-  if (swept === down || swept === across) return { field: swept === across ? 'sweep-x' : 'sweep-y', below: '' };
+  if (swept && (swept === down || swept === across)) return { field: swept === across ? 'sweep-x' : 'sweep-y', below: '' };
   const row = POINTERS.find(([pattern]) => pattern.test(pointer));
   return { field: row ? row[1] : pointer ? 'sweep-config' : null, below: row ? '' : pointer };
 }

@@ -234,7 +234,7 @@ function sweepForm(asked) {
       for (const name of ['y', 'x']) {
         const axis = parseAxis(read(name));
         if (axis) axes[`/config/${axis.key}`] = axis.values;
-        else errors.push({ pointer: `/${name}`, detail: 'Write a key and its values: per_device_batch_size=1, 2, 4.' });
+        else errors.push({ pointer: `/${name}`, detail: `${name === 'y' ? 'Down' : 'Across'}: write a key and its values, such as per_device_batch_size=1, 2, 4.` });
       }
       const [down, across] = ['y', 'x'].map((name) => parseAxis(read(name))?.key);
       if (down && down === across) errors.push({ pointer: '/x', detail: `${across} is the key down, too.`, hint: 'Give another key across.' });

@@ -124,3 +124,12 @@ test('the numbers of a heatmap say what they are, and each cell opens its questi
   assert.match(await page.inputValue('#config'), /per_device_batch_size=2/);
   assert.ok(await page.getByLabel('Estimate mine').isChecked());
 });
+
+test('each entry that a link or a hand has spoilt is named, at its place', async () => {
+  const page = await open({ 'GET /v1/sweeps': () => ({ sweeps: [] }) }, { path: '/#/sweeps?slices=x&y=foo&x=bar%3D' });
+  await page.getByRole('button', { name: 'Start the sweep' }).click();
+  await page.getByRole('heading', { name: '3 entries need a change' }).waitFor();
+  assert.match(await page.locator('#sweep-y-error').innerText(), /^Down: write a key and its values/);
+  assert.match(await page.locator('#sweep-x-error').innerText(), /^Across: write a key and its values[^]*4\.$/);
+  assert.match(await page.locator('#sweep-slices-error').innerText(), /^Give the number of slices\.$/);
+});

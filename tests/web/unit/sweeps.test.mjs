@@ -64,4 +64,5 @@ test('an error of a swept value stands at its entry', () => {
   assert.equal(locateSweep('/grid/axes/~1config~1remat_policy/1', keys).field, 'sweep-y');
   assert.equal(locateSweep('/grid/axes/~1config~1per_device_batch_size/0', keys).field, 'sweep-x');
   assert.equal(locateSweep('/grid/base/cluster/slices', keys).field, 'sweep-slices');
+  assert.equal(locateSweep('/y', { y: undefined, x: undefined }).field, 'sweep-y', 'before there are keys');
 });

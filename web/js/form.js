@@ -8,6 +8,7 @@ import { copyFrom } from './copy.js';
 import { announce, byId, h } from './dom.js';
 import { clearErrors, showErrors } from './errors.js';
 import { configToLines, parseConfig, passedOverText } from './config_text.js';
+import { LABELS } from './labels.js';
 import { connectMachines, drawMachines } from './machines_form.js';
 import { queryToState, stateToQuery } from './permalink.js';
 import { isRecipe, readRecipe } from './recipe.js';
@@ -125,6 +126,22 @@ function showModes() {
   showInherited(state);
 }
 
+// A choice that a control does not have leaves the usual one.
+function choose(control, value, usual) {
+  control.value = value;
+  if (control.value !== value && control.type !== 'textarea') control.value = usual;
+}
+
+// What of a link's state is no choice of its control, as errors of the form.
+function notTaken(state) {
+  const taken = readState();
+  const controls = Object.keys(CHOICES).filter((name) => state[name] !== taken[name]);
+  return controls.map((name) => ({
+    pointer: byId(name) ? `/${name}` : '',
+    detail: `${CHOICES[name]}: the link says “${state[name]}”, which is no choice; the usual one is chosen.`,
+  }));
+}
+
 export function writeState(state) {
   for (const [name, value] of Object.entries({ ...DEFAULTS, ...state })) {
     if (name === 'chip')
@@ -135,8 +152,7 @@ export function writeState(state) {
       );
     else if (name === 'topology') fillSlices(value);
     else if (name === 'store' || name === 'sensitivities') byId(name).checked = Boolean(value);
-    else if (form().elements[name] instanceof RadioNodeList) form().elements[name].value = value;
-    else form().elements[name].value = value;
+    else choose(form().elements[name], value, DEFAULTS[name]);
   }
   drawMachines(catalog);
   byId('pins-details').open ||= Boolean(state.pins);
@@ -227,10 +243,18 @@ export function returnToForm() {
   if (isAnswered(state)) keepView(shown);
 }
 
+const CHOICES = { mode: 'Task', model_kind: 'Model', batch_kind: 'Batch counted in', quantization: LABELS.quantization, objective: LABELS.objective };
+
 // A link: the form as it was and, where it names a plan, the answer too, once the catalog is there (ready).
 export async function openLink(query, ready) {
   const state = queryToState(query);
   writeState(state);
+  clearErrors(form());
+  const errors = notTaken(state);
+  if (errors.length) {
+    showErrors(form(), (pointer) => ({ field: pointer.slice(1), below: '' }), { title: 'The link was changed: check the form, then ask', errors });
+    return;
+  }
   const view = viewOf(`?${query}`);
   if (!view.plan) return;
   if (isAnswered(state)) {

@@ -377,3 +377,17 @@ test('pasted YAML says which of its lists are passed over', async () => {
   const [request] = await Promise.all([page.waitForRequest(/\/v1\/estimate$/), page.click('#submit')]);
   assert.deepEqual(request.postDataJSON().config, { remat_policy: 'full', per_device_batch_size: 1, max_target_length: 8192 });
 });
+
+test('a link with choices that the form does not have says so, and asks nothing', async () => {
+  let asked = 0;
+  const page = await open({ 'POST /v1/advise': () => (asked += 1) && advice() }, { path: '/#/?mode=foo&batch_kind=bar&quantization=zzz&model=llama3.1-70b&plan=1' });
+  await page.getByRole('heading', { name: 'The link was changed: check the form, then ask' }).waitFor();
+  assert.match(await text(page, '#form .error-summary'), /Task: the link says “foo”/);
+  assert.match(await text(page, '#batch_kind-error'), /“bar”, which is no choice/);
+  assert.equal(await page.inputValue('#batch_kind'), 'per_device_batch_size');
+  assert.match(await text(page, '#quantization-error'), /“zzz”/);
+  assert.equal(asked, 0);
+  assert.deepEqual(await axe(page), []);
+  await page.click('#submit');
+  await page.waitForSelector('#ranked');
+});

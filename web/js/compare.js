@@ -1,6 +1,6 @@
 // Stored runs side by side, and which time and memory terms moved between the first and each other.
 
-import { get } from './api.js';
+import { Problem, get } from './api.js';
 import { changeText } from './changes.js';
 import { h, table } from './dom.js';
 import { dateTime, gib, gibLike, percent, rounded, seconds, secondsLike, secondsRange, words } from './format.js';
@@ -183,7 +183,13 @@ export function namesOf(runs) {
   return new Map(runs.map((run) => [run.run_id, (names.find((name) => isAlone(name, run)) ?? names[2])(run)]));
 }
 
+const MOST = 16; // runs of one comparison
+
 export async function showCompare(place, ids) {
+  if (ids.length < 2 || ids.length > MOST) {
+    const detail = `A comparison is of 2 to ${MOST} runs, and the link names ${ids.length || 'none'}. Tick them in the list of stored runs.`;
+    throw new Problem({ title: 'The link names no comparison', detail });
+  }
   const [answer, ...stored] = await Promise.all([
     get(`/v1/compare?runs=${ids.map(encodeURIComponent).join(',')}`),
     ...ids.map((id) => get(`/v1/runs/${encodeURIComponent(id)}`)), // for their labels

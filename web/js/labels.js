@@ -49,6 +49,8 @@ const SAID = [
   [/leave it out, or say "any" for the formats that pay/g, 'choose “bf16 (no quantization)”, or “any the chip supports” for the formats that pay'],
   [/machines times top_k (\d+)/g, 'machines times $1 plans to show'],
   [/\bthe request['’]s (?=model|cluster|number of slices|MFU)/g, 'the form’s '],
+  [/a (run|sweep|verification) id is a UUID/g, 'the link is cut off or was changed: the id of a $1 has 32 digits and letters from a to f, in five groups'],
+  [/or say "allow_unlike": \["\w+"\]/g, 'or tick the box that allows it'],
   [/the workload already says (\w+)/g, 'the workload of the form already says $1'],
   [/\b((?:cluster|workload|search)\.[a-z_]+)(=?)/g, (all, path, sign) => (path in ENTRY_OF ? labelled(path, sign) : all)],
   [/(^|[^-\w.`])(seq_len|tokens_per_step|global_batch_sequences)=(\d+)/g, (all, before, name, value) => `${before}${inWords(name, value)}`],

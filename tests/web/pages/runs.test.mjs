@@ -519,3 +519,9 @@ test('a long label keeps its row in line, and no name of a model or a slice is b
   assert.ok(Math.abs(name - model) < 4, `${name} ${model}`);
   for (const text of ['llama3.1-70b', 'tpu7x 4x4x4']) assert.equal(await page.getByText(text, { exact: true }).first().evaluate((element) => element.getClientRects().length), 1);
 });
+
+test('a link that compares one run, or none, says what a comparison is of', async () => {
+  const page = await open({}, { path: '/#/compare?runs=garbage' });
+  await page.getByText('A comparison is of 2 to 16 runs, and the link names 1. Tick them in the list of stored runs.').waitFor();
+  await page.getByRole('heading', { name: 'Comparison', level: 1 }).waitFor();
+});

@@ -21,6 +21,7 @@ test('a member of the request is called what its entry is called', () => {
   assert.equal(spoken('2 machines times top_k 100 are 200 plans'), '2 machines times 100 plans to show are 200 plans');
   assert.doesNotMatch(spoken('GET /v1/catalog/models lists them; own models are given as an object of MaxText keys or as {"hf_config": {…}}'), /GET|hf_config/);
   assert.equal(spoken('roofline at the request\'s MFU of 0.4'), 'roofline at the form’s MFU of 0.4');
+  assert.equal(spoken('compare runs of one length, or say "allow_unlike": ["sequence_length"]'), 'compare runs of one length, or tick the box that allows it');
   assert.equal(spoken('search.axes has none left'), 'search.axes has none left', 'what the form has no entry for keeps its name');
 });
 

@@ -1,7 +1,7 @@
 // Causes that would change the best plan: each hardware rate 10 % lower and higher, one step of batch, and where something else binds.
 
 import { h, table } from './dom.js';
-import { count, gib, percent, rounded, seconds, signedPercent } from './format.js';
+import { count, gib, percent, rounded, seconds, signedPercent, words } from './format.js';
 import { verdict } from './memory_bar.js';
 import { signedBar } from './signed_bar.js';
 
@@ -44,11 +44,13 @@ function ratesTable(rates) {
   );
 }
 
+const RULES = { 'batch-by-shards': 'the batch does not divide among the devices that share it' };
+
 function batchTable(batches) {
   if (!batches?.length) return null;
   const cells = (batch) =>
     batch.broken_rule
-      ? [count(batch.per_device_batch_size), '–', '–', '–', ['not legal: ', h('code', null, batch.broken_rule)]]
+      ? [count(batch.per_device_batch_size), '–', '–', '–', `not legal: ${RULES[batch.broken_rule] ?? words(batch.broken_rule.replaceAll('-', '_'))}`]
       : [
           count(batch.per_device_batch_size),
           [seconds(batch.step_time_s), h('span', { class: 'second' }, signedPercent(batch.step_time_change_frac))],

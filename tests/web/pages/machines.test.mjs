@@ -158,7 +158,7 @@ test('what would change the first plan is shown with it, and only with it', asyn
     'Data-centre network no change no change',
   ]);
   assert.deepEqual(await lines(page.getByRole('table', { name: 'The same plan with another batch' })), [
-    '0.5 – – – not legal: batch-by-shards',
+    '0.5 – – – not legal: the batch does not divide among the devices that share it',
     '3 10.20 s +50.0 % 2,060 100.0 GiB does not fit',
   ]);
   assert.deepEqual(await lines(page.getByRole('table', { name: 'Break-evens' })), [

@@ -74,6 +74,9 @@ export function table(caption, columns, rows, options = {}) {
   );
 }
 
+// Stands where an answer will be; shown only where it is long in coming.
+export const loading = () => h('p', { class: 'soft loading', role: 'status' }, 'Loading …');
+
 // Says something to those who listen instead of look.
 export function announce(text) {
   const live = byId('announcer');

@@ -3,7 +3,7 @@
 import { arriveAtTab } from './address.js';
 import { loadCatalog } from './catalog.js';
 import { showCompare } from './compare.js';
-import { byId, h } from './dom.js';
+import { byId, h, loading } from './dom.js';
 import { clearErrors } from './errors.js';
 import { failedPage } from './failure.js';
 import { connectForm, openLink, returnToForm, showFormFailure, useCatalog, writeState } from './form.js';
@@ -27,7 +27,8 @@ const TITLES = {
 
 // Each visit fills a place of its own, so an answer that arrives after the reader has moved on is not seen.
 async function showOther(route) {
-  const place = h('div');
+  const name = TITLES[route.view].replace(/ – .*/, '');
+  const place = h('div', null, h('div', { class: 'results' }, h('h1', { class: 'loading' }, name), loading()));
   const views = {
     runs: () => showRuns(place, route.query),
     run: () => showRun(place, route.id),
@@ -40,7 +41,7 @@ async function showOther(route) {
   try {
     await views[route.view]();
   } catch (error) {
-    place.replaceChildren(failedPage(TITLES[route.view].replace(/ – .*/, ''), error));
+    place.replaceChildren(failedPage(name, error));
   }
   if (!place.isConnected || arriveAtTab(place)) return;
   byId('view-other').focus({ preventScroll: true });

@@ -2,7 +2,7 @@
 
 import { get, postText, remove } from './api.js';
 import { connectAsk } from './ask.js';
-import { announce, h, table } from './dom.js';
+import { announce, h, loading, table } from './dom.js';
 import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { dateTime, gib, percent, plural, seconds, secondsRange, signedPercent } from './format.js';
@@ -133,7 +133,7 @@ function measureForm(run, prefix, onStored) {
 // plan.run {id, rank}: where the plan is stored; plan.onStore(tab)? stores it.
 export function measurePanel({ run, onStore }, { prefix }) {
   if (!run) return storeFirst('The time that a stored plan took on the machine can be put beside its prediction here.', 'measured', onStore);
-  const shown = h('div', { class: 'results', tabindex: '-1', role: 'group', 'aria-label': 'Measurements' });
+  const shown = h('div', { class: 'results', tabindex: '-1', role: 'group', 'aria-label': 'Measurements' }, loading());
   const path = `/v1/runs/${encodeURIComponent(run.id)}/measurements`;
   const draw = async () => {
     try {

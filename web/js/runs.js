@@ -3,7 +3,7 @@
 import { get, getTagged, post, remove } from './api.js';
 import { baselineForm } from './baseline.js';
 import { codeBlock } from './copy.js';
-import { announce, h, table } from './dom.js';
+import { announce, h, loading, table } from './dom.js';
 import { failure } from './failure.js';
 import { dateTime, gib, seconds, words } from './format.js';
 import { KERNEL_DEFAULTS, stateOfKernelRequest } from './kernel_request.js';
@@ -144,7 +144,7 @@ function noneText(wish) {
 // The pages of a list, one below the other: {place, fill(wish, cursor?)}. fill() asks afresh and drops what an earlier one still waits
 // for; baselines: a promise of baselinesOf().
 function runsList(baselines, acts) {
-  const place = h('div', { class: 'runs-list' });
+  const place = h('div', { class: 'runs-list' }, loading());
   let asking = null;
   let runs = [];
   const page = (wish, cursor) => {

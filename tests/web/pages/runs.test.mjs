@@ -525,3 +525,22 @@ test('a link that compares one run, or none, says what a comparison is of', asyn
   await page.getByText('A comparison is of 2 to 16 runs, and the link names 1. Tick them in the list of stored runs.').waitFor();
   await page.getByRole('heading', { name: 'Comparison', level: 1 }).waitFor();
 });
+
+test('a page that is long in coming says so, and a quick one does not', async () => {
+  const id = RUNS[1].run_id;
+  const page = await open({ 'GET /v1/runs': () => ({ runs: RUNS, next_cursor: null }), [`GET /v1/runs/${id}`]: () => ({ ...RUNS[1], request: {}, response: {} }) });
+  await page.getByRole('table', { name: 'Stored runs' }).waitFor();
+  assert.equal(await page.locator('.loading').count(), 0);
+  let release;
+  const held = new Promise((resolve) => {
+    release = resolve;
+  });
+  await page.route(`**/v1/runs/${id}`, (route) => held.then(() => route.continue()));
+  await page.getByRole('link', { name: 'before' }).click();
+  await page.getByText('Loading …').waitFor();
+  await page.getByRole('heading', { name: 'Run', level: 1 }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  release();
+  await page.getByRole('heading', { name: 'before' }).waitFor();
+  assert.equal(await page.locator('.loading').count(), 0);
+});

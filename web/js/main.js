@@ -72,7 +72,7 @@ async function fillCatalog() {
   try {
     const catalog = await loadCatalog();
     useCatalog(catalog);
-    if (catalog.engine?.version) byId('engine').textContent = `engine ${catalog.engine.version}`;
+    if (catalog.engine?.version) byId('engine').textContent = byId('engine').title = `engine ${catalog.engine.version}`;
   } catch (error) {
     showFormFailure(error);
   }

@@ -544,3 +544,10 @@ test('a page that is long in coming says so, and a quick one does not', async ()
   await page.getByRole('heading', { name: 'before' }).waitFor();
   assert.equal(await page.locator('.loading').count(), 0);
 });
+
+test('the head of the page is one line on a tablet', async () => {
+  const page = await open({ 'GET /v1/runs': () => ({ runs: [], next_cursor: null }), 'GET /v1/catalog/models': () => ({ engine: { version: '1.0.0+925cce725660' }, models: [] }) }, { width: 768 });
+  await page.getByText('engine 1.0.0').waitFor();
+  const middle = (selector) => page.locator(selector).evaluate((element) => element.getBoundingClientRect().top + element.getBoundingClientRect().height / 2);
+  assert.ok(Math.abs((await middle('#theme')) - (await middle('.brand'))) < 12);
+});

@@ -56,6 +56,7 @@ const FIELD_OF_POINTER = [
   ['/search/top_k', 'top_k'],
   ['/search/fit_probability', 'fit_probability'],
   ['/machines', 'add-machine'],
+  ['/clusters', 'add-machine'],
   ['/pins', 'pins'],
   ['/baseline/config', 'config'],
   ['/baseline/xla_flags', 'xla_flags'],
@@ -69,7 +70,7 @@ const FIELD_OF_POINTER = [
 
 // The field's name and what of the pointer lies below it ("/config/seq" -> config, "seq"); field null: the whole page.
 export function fieldOfPointer(pointer, state) {
-  if (/^\/clusters(\/|$)/.test(pointer ?? '')) return { field: machineField(pointer), below: '' };
+  if (/^\/clusters\/\d/.test(pointer ?? '')) return { field: machineField(pointer), below: '' };
   const row = FIELD_OF_POINTER.find(([prefix]) => pointer === prefix || pointer?.startsWith(`${prefix}/`));
   if (!row) return { field: null, below: pointer ?? '' };
   const field = row[1] === 'model' && state.model_kind !== 'catalog' ? 'model_text' : row[1];

@@ -285,3 +285,11 @@ test('what a configuration that is compared with does to the order of the machin
   await note.waitFor();
   assert.match(line(await note.innerText()), /order of machines may be others than without it\. A machine on which it cannot run has no plan here/);
 });
+
+test('an error of all machines together stands at none of them', async () => {
+  const errors = [{ pointer: '/clusters', detail: 'GPUs are headline rows for comparison; steps on them are not modelled', hint: 'add a cluster of TPUs to compare with' }];
+  const page = await open({ 'POST /v1/advise': () => ({ status: 422, title: 'No', errors }) }, { path: JOB });
+  await page.click('#submit');
+  await page.locator('#add-machine-error').getByText('Add a cluster of TPUs to compare with.').waitFor();
+  assert.equal(await page.locator('#machine-0-chip-error').count(), 0);
+});

@@ -23,7 +23,7 @@ const ADVISED_BY = new Map([
 ]);
 
 // The same in a sentence.
-export const advisedBy = (search) => ADVISED_BY.get(ruleOf(search));
+export const advisedBy = (search) => ADVISED_BY.get(ruleOf(search)) + (search?.objective === 'usd_per_token' ? ', in which its cost on one machine lies' : '');
 
 // value(plan): the smaller the better; end: which come first, in words.
 export const ORDERS = [

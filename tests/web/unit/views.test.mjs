@@ -431,3 +431,8 @@ test('terms of two runs have the digits of their own step, not of a longer run b
   assert.ok(Math.abs(stepOf({ time_terms: terms }, 20) - 10.3) < 1e-9);
   assert.equal(stepOf({ time_terms: null }, 1), undefined);
 });
+
+test('who asks for the cheapest is told why plans of one machine go by time', () => {
+  assert.equal(advisedBy({ objective: 'usd_per_token' }), 'the predicted time of a token, in which its cost on one machine lies');
+  assert.equal(advisedBy({ objective: 'step_time' }), 'the predicted time of a token');
+});

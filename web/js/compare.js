@@ -154,6 +154,10 @@ export function stepOf({ time_terms: terms }, scale) {
 
 function waterfallPanel(terms, scale, names) {
   if (!terms?.length) return null;
+  if (terms.every((term) => Math.abs(term.to * scale - term.from) < 1e-9 * term.from)) {
+    const same = `No term of the time moves: ${names[0]} and ${names[1]} are predicted alike${scale === 1 ? '' : ' for the same tokens'}.`;
+    return h('section', { class: 'panel' }, h('h2', null, `From ${names[0]} to ${names[1]}`), h('p', null, same));
+  }
   const other = scale === 1 ? null : `Per token: ${names[1]} is scaled to the tokens of a step of ${names[0]}.`;
   return picturePanel('waterfall', `From ${names[0]} to ${names[1]}`, { kind: 'terms', names, terms, scale, other }, 'h2');
 }

@@ -551,3 +551,13 @@ test('the head of the page is one line on a tablet', async () => {
   const middle = (selector) => page.locator(selector).evaluate((element) => element.getBoundingClientRect().top + element.getBoundingClientRect().height / 2);
   assert.ok(Math.abs((await middle('#theme')) - (await middle('.brand'))) < 12);
 });
+
+test('two runs that are predicted alike are said to be, not drawn', async () => {
+  const sides = RUNS.map((run) => ({ ...estimate(), run_id: run.run_id }));
+  const terms = [{ name: 'mlp_matmul', from: 3, to: 3, delta: 0 }];
+  const answer = { runs: sides, differences: [{ from: RUNS[0].run_id, to: RUNS[1].run_id, time_terms: terms, memory_terms: [], unlike: [] }] };
+  const stored = Object.fromEntries(RUNS.map((run) => [`GET /v1/runs/${run.run_id}`, () => run]));
+  const page = await open({ 'GET /v1/compare': () => answer, ...stored }, { path: `/#/compare?runs=${RUNS[0].run_id},${RUNS[1].run_id}` });
+  await page.getByText('No term of the time moves: after and before are predicted alike.').waitFor();
+  assert.equal(await page.locator('.picture-place').count(), 0);
+});

@@ -91,7 +91,7 @@ function finding(item, kind, onRepair) {
     item.gain_frac > 0 && !text.includes(`${percent(item.gain_frac)} less time`)
       ? h('span', { class: 'gain' }, ` Saves ${percent(item.gain_frac)} of the step time.`)
       : null,
-    item.hint ? h('span', { class: 'second' }, inline(item.hint)) : null,
+    item.hint ? h('span', { class: 'second' }, inline(sentenceOf(item.hint))) : null,
     change ? h('span', { class: 'second' }, 'Change: ', change) : null,
     apply,
   );

@@ -78,7 +78,7 @@ function showAtField(name, entries, kind) {
         'li',
         null,
         sentence(error, below, name),
-        error.hint ? h('span', { class: 'remedy' }, ' ', inline(error.hint)) : null,
+        error.hint ? h('span', { class: 'remedy' }, ' ', inline(sentenceOf(error.hint))) : null,
         suggestionButtons(control, { error, below }),
       ),
     ),
@@ -114,7 +114,7 @@ export function showWarnings(locate, warnings) {
 
 function summaryLine({ field, error, below }) {
   const text = sentence(error, below, field);
-  if (!field) return h('li', null, text, error.hint ? [' ', inline(error.hint)] : '');
+  if (!field) return h('li', null, text, error.hint ? [' ', inline(sentenceOf(error.hint))] : '');
   const row = byId(field).closest('[role="group"][aria-label]')?.getAttribute('aria-label'); // of entries that there are several of
   const go = (event) => {
     event.preventDefault();

@@ -19,7 +19,7 @@ export function failure(error) {
       ? h(
           'ul',
           null,
-          findings.map((item) => h('li', null, inline(sentenceOf(item.detail)), item.hint ? [' ', inline(item.hint)] : '')),
+          findings.map((item) => h('li', null, inline(sentenceOf(item.detail)), item.hint ? [' ', inline(sentenceOf(item.hint))] : '')),
         )
       : null,
   );

@@ -48,7 +48,7 @@ test('what an answer warns about stands beside the field, without marking it as 
   const page = await open({ 'POST /v1/estimate': () => ({ ...estimate(), warnings }) }, { path });
   await page.click('#submit');
   await page.waitForSelector('#config-warning');
-  assert.match(await text(page, '#config-warning'), /foo is not a MaxText key\.\s+did you mean food\?/);
+  assert.match(await text(page, '#config-warning'), /foo is not a MaxText key\.\s+Did you mean food\?/);
   assert.equal(await page.getAttribute('#config', 'aria-describedby'), 'config-hint config-read config-inherits config-warning');
   assert.equal(await page.getAttribute('#config', 'aria-invalid'), null);
   assert.deepEqual(await axe(page), []);
@@ -196,12 +196,12 @@ test('errors and remarks speak of the entries by the labels of the form', async 
   const page = await open({ 'POST /v1/advise': () => (isRefused ? refused : { ...advice(), warnings }) }, { path: '/#/?model=llama3.1-70b' });
   await page.click('#submit');
   await page.locator('#seq_len-error').getByText('Sequence length is -1, must be from 1 to 16777216.').waitFor();
-  await page.locator('#objective-error').getByText('give a price: “Price” under Options').waitFor();
+  await page.locator('#objective-error').getByText(/Give a price: “Price” under Options, or that of each machine\./).waitFor();
   await page.getByRole('heading', { name: 'Something that was entered needs a change' }).waitFor();
   isRefused = false;
   await page.click('#submit');
   await page.getByText('Number format of matrix products: v5p has no faster matmul rate for fp8.').first().waitFor();
-  await page.getByText('choose “bf16 (no quantization)”, or “any the chip supports” for the formats that pay').first().waitFor();
+  await page.getByText(/Choose “bf16 \(no quantization\)”, or “any the chip supports” for the formats that pay\./).first().waitFor();
   await page.getByText('My configuration: a step of my configuration has 524288 tokens.').waitFor();
   assert.doesNotMatch(await page.locator('#view-plan').innerText(), /\/(workload|baseline|search)\/|_usd_per_chip/);
 });

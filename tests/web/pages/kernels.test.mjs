@@ -258,7 +258,7 @@ test('errors stand beside the fields of the shape, and nothing typed is lost', a
   await page.fill('#k-shape-kv_heads', '2');
   await page.click('#k-submit');
   await page.waitForSelector('#k-shape-kv_heads-error');
-  assert.match(await text(page, '#k-shape-kv_heads-error'), /not a multiple of 2\.\s+a divisor of q_heads/);
+  assert.match(await text(page, '#k-shape-kv_heads-error'), /not a multiple of 2\.\s+A divisor of q_heads\./);
   assert.match(await text(page, '#k-form .error-summary'), /Two errors[\s\S]*\/tile\/nosuch: unknown member/);
   assert.equal(await page.inputValue('#k-shape-kv_heads'), '2');
   await page.fill('#k-shape-q_heads', 'many');

@@ -317,6 +317,8 @@ test('messages of the daemon are sentences, and names of settings keep their let
   assert.equal(sentenceOf('remat_policy=full would fit'), 'remat_policy=full would fit.');
   assert.equal(sentenceOf('foo is not a MaxText key.'), 'foo is not a MaxText key.');
   assert.equal(sentenceOf('`context` is remat'), '`context` is remat.');
+  assert.equal(sentenceOf('did you mean `food`?'), 'Did you mean `food`?');
+  assert.equal(sentenceOf('name is longer than 95 bytes'), 'name is longer than 95 bytes.');
   assert.equal(sentenceOf(''), '');
 });
 

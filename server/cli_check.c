@@ -214,13 +214,6 @@ static bool is_away(int status)
     return status >= 500 || status == 429 || status == 408;
 }
 
-/* A daemon that may answer later says when; one without a database does not. A proxy may leave it unsaid. */
-static bool may_come(const struct adv_client_answer *answer)
-{
-    const bool is_daemon = strcmp(answer->media_type, "application/problem+json") == 0;
-    return is_away(answer->status) && (answer->status != 503 || !is_daemon || answer->retry_after_s > 0);
-}
-
 /* How long to wait before the next try, in ms: what the service asks for, but no longer than the last pause.
  */
 static long pause_before(int tries, const struct adv_client_answer *answer)
@@ -245,7 +238,9 @@ static adv_code ask(const struct job *job, const char *body, struct adv_client_a
         const int left_s = left_us > 1000000 ? (int)((left_us + 999999) / 1000000) : 1;
         const adv_code code =
             adv_client_ask(job->url, "/v1/checks", job->token, body, key, left_s, answer, &found);
-        const bool is_over = code ? !answer->unanswered : !may_come(answer);
+        /* a daemon without a database asks for an hour */
+        const bool is_over =
+            code ? !answer->unanswered : !is_away(answer->status) || answer->retry_after_s > job->timeout_s;
         const long pause_ms = pause_before(tries, answer);
         if (is_over || adv_monotonic_us() + pause_ms * 1000 >= end_us) {
             adv_err_merge(err, &found, "");

@@ -13,6 +13,7 @@
 
 #define PROBLEM_LIMIT_BYTES (256u * 1024u) /* 48 findings of at most 900 bytes, escaped */
 #define RETRY_AFTER_S       2              /* a full queue of searches is worked off in about this time */
+#define NO_DATABASE_RETRY_S 3600           /* until somebody has given the daemon one */
 
 const char *adv_exchange_query(const struct adv_exchange *exchange, const char *name)
 {
@@ -191,12 +192,13 @@ static bool listens(const struct adv_exchange *exchange)
     return answers && strcmp(answers, "text/event-stream") == 0 && exchange->scopes;
 }
 
-/* After how long the same request may be answered; 0: never. A daemon without a database never gets one. */
+/* After how long the same request may be answered; 0: never. */
 static int comes_after_s(const struct adv_exchange *exchange, adv_code code)
 {
     const int status = adv_code_http_status(code);
     if (status == 429) return exchange->wait_s;
-    return status == 503 && (code != ADV_E_STORE || exchange->app->database) ? RETRY_AFTER_S : 0;
+    if (status != 503) return 0;
+    return code == ADV_E_STORE && !exchange->app->database ? NO_DATABASE_RETRY_S : RETRY_AFTER_S;
 }
 
 /* The problem that the reply is becomes an event. It has no id: the client asks again for what follows the
@@ -222,7 +224,7 @@ void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err)
     if (body) adv_text_append(&text, body);
     free(body);
     adv_api_reply_made(exchange, status, &text);
-    if (wait_s > 0 && listens(exchange)) {
+    if (wait_s > 0 && wait_s < NO_DATABASE_RETRY_S && listens(exchange)) {
         tell_away(exchange, wait_s);
         return;
     }

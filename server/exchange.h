@@ -145,9 +145,9 @@ void adv_reply_empty(struct adv_exchange *exchange, int status);
 void adv_reply_header(struct adv_exchange *exchange, const char *name, const char *format, ...)
     ADV_PRINTF(3, 4);
 
-/* Problem documents (RFC 9457); the status follows from the first finding's code. 503 brings Retry-After, but
- * not where no database is configured, and so does 429 where wait_s is set. To who listens for events, what
- * has Retry-After is told as one, "away": the stream goes on. */
+/* Problem documents (RFC 9457); the status follows from the first finding's code. 503 brings Retry-After, of
+ * an hour where no database is configured, and so does 429 where wait_s is set. To who listens for events,
+ * what has Retry-After but for the database that is not there is told as one, "away": the stream goes on. */
 void adv_reply_problem(struct adv_exchange *exchange, const adv_err *err);
 /* The same of one finding. Returns false: the check that it ends has failed. */
 bool adv_reply_error(struct adv_exchange *exchange, adv_code code, const char *pointer, const char *hint,

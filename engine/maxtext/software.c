@@ -5,9 +5,9 @@
 #include <strings.h>
 
 #include "engine/base/text.h"
+#include "engine/maxtext/entries.h"
 #include "engine/maxtext/flags.h"
 #include "engine/maxtext/run.h"
-#include "engine/maxtext/write.h"
 
 /* The last of the flags that a refusal takes is the one that gives way. */
 static void give_way(const struct adv_catalog_refusal *refusal, struct adv_flags *flags)

@@ -258,7 +258,7 @@ test('a service that is away, cut off, busy or no HTTP is 3', async () => {
   assert.equal(path, '/behind/v1/checks');
 });
 
-test('a daemon without a database is not asked again: none comes', async () => {
+test('a daemon without a database is not asked again: none comes soon', async () => {
   const without = await startDaemon();
   const asked = await check([write('good.json', plan(2))], { args: ['--url', without.origin] });
   assert.equal(asked.status, 3);

@@ -166,12 +166,13 @@ static void print_drawn(const struct compiled_rows *rows)
         errors[count++] = log(said / row->need_bytes);
     }
     if (count == 0) return;
-    (void)printf("\n## Plans as they were predicted before they were compiled\n\nFirst plans of jobs drawn at "
-                 "random (`cases.py plans`), by what the engine said before anything was fitted to them.\n\n"
-                 "| plans | the compiler took | expected | median %% | p90 %% | max %% |\n"
-                 "| --: | --: | --: | --: | --: | --: |\n| %d | %d | %.1f | %.1f | %.1f | %.1f |\n",
-                 count, taken, sum, abs_quantile(errors, count, 0.5), abs_quantile(errors, count, 0.9),
-                 abs_quantile(errors, count, 1.0));
+    (void)printf(
+        "\n## Plans as they were predicted before they were compiled\n\nFirst plans of jobs drawn at "
+        "random (`cases.py plans`), by what the engine said before anything was fitted to them.\n\n"
+        "| plans | the compiler took | expected | median %% | p90 %% | max %% |\n"
+        "| --: | --: | --: | --: | --: | --: |\n| %d | %d | %.1f | %.1f | %.1f | %.1f |\n",
+        count, taken, sum, abs_quantile(errors, count, 0.5), abs_quantile(errors, count, 0.9),
+        abs_quantile(errors, count, 1.0));
 }
 
 static int by_error(const void *a, const void *b)

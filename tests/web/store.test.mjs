@@ -297,8 +297,9 @@ test('runs are found by words and tags, put in order, deleted and restored', asy
   assert.deepEqual(await tags(), ['nightly', 'of-another-tab'], 'nothing is lost');
   assert.equal(await page.inputValue('#run-tags'), 'nightly, mine', 'nor what was entered');
   await page.fill('#run-tags', 'nightly, large');
+  const stored = page.waitForResponse((response) => response.request().method() === 'PATCH' && response.ok()); // its tags were in sight all the time
   await page.keyboard.press('Enter');
-  await page.getByRole('link', { name: 'large' }).waitFor();
+  await stored;
   assert.deepEqual(await tags(), ['large', 'nightly']);
   assert.equal((await send('POST', `/v1/runs/${keep}/verifications`, { rank: 1 })).ok, true); // changes the run, not its tags
   await page.fill('#run-tags', 'nightly');

@@ -18,7 +18,7 @@ export function plain(text) {
 
 // Words that begin a sentence and are no names of settings, which keep their small letter.
 const PROSE =
-  /^(a|add|all|an|ask|attention|chips|choose|collectives|compare|did|each|embedding|every|expert|give|it|keep|leave|make|more|move|nearest|no|one|only|open|pin|say|start|take|the|these|this|use|weights|with|without|write)\b(?![-_=])/;
+  /^(a|add|all|an|ask|attention|chips|choose|collectives|compare|did|each|embedding|every|expert|give|keep|leave|make|more|move|nearest|no|one|only|open|pin|say|start|take|the|these|this|use|weights|with|without|write)\b(?![-_=])/;
 
 // A message of the daemon as a sentence: with a capital and a full stop. Pure.
 export function sentenceOf(text) {

@@ -84,6 +84,17 @@ void adv_script_release(struct adv_text *text, const struct adv_artifact_source 
     adv_text_append(text, "\n");
 }
 
+void adv_script_by_itself(struct adv_text *text, const struct adv_artifact_source *source)
+{
+    const char *before = "\n# A short run, unless it is told otherwise: ";
+    for (int i = 0; i < ADV_RUN_SETTINGS; i++) {
+        const struct adv_run_setting *setting = &adv_run_settings[i];
+        if (!setting->value || adv_run_setting_is_settled(&source->config, i)) continue;
+        adv_text_format(text, "%s%s=%s", before, setting->key, setting->value);
+        before = ", ";
+    }
+}
+
 void adv_script_argument(struct adv_text *text, const struct adv_config_entry *entry)
 {
     struct adv_text argument = adv_text_empty(text->limit_bytes);

@@ -30,6 +30,10 @@ void adv_script_flags_word(struct adv_text *text, const struct adv_artifact_sour
 /* A comment line: the MaxText release that the file is written for. */
 void adv_script_release(struct adv_text *text, const struct adv_artifact_source *source);
 
+/* A comment line, with its break in front: the data, steps and checkpoints of a run that nobody tells
+ * otherwise; nothing where the answer settles them all. */
+void adv_script_by_itself(struct adv_text *text, const struct adv_artifact_source *source);
+
 /* The flags as LIBTPU_INIT_ARGS in one shell word, without a line break. */
 void adv_script_libtpu(struct adv_text *text, const struct adv_artifact_source *source);
 

@@ -164,6 +164,7 @@ static const struct {
 } words[] = {
     {"headline", put_headline},
     {"release", adv_script_release},
+    {"by_itself", adv_script_by_itself},
     {"libtpu", adv_script_libtpu},
     {"export", adv_script_export},
     {"train", put_train},

@@ -138,6 +138,22 @@ static void files_say_what_the_answer_warns_of(void **state)
     expect("report.md", "{}", "0.2.5", "Warnings", false);
 }
 
+/* Who starts a script believes that it trains: unless it is told so it takes made-up data for a few steps. */
+static void a_script_says_that_it_is_a_short_run(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"maxtext.sh", "xpk.sh", "gcluster.sh", "jobset.yaml"};
+    static const char all[] =
+        "\n# A short run, unless it is told otherwise: dataset_type=synthetic, steps=30, "
+        "enable_checkpointing=false, save_checkpoint_on_completion=false\n",
+                      settled[] = "{\"steps\":500,\"dataset_type\":\"hf\",\"enable_checkpointing\":true}";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        expect(names[i], "{}", "0.2.5", all, true);
+        expect(names[i], "{\"steps\":500}", "0.2.5", "otherwise: dataset_type=synthetic, enable_ch", true);
+        expect(names[i], settled, "0.2.5", "A short run", false);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +162,7 @@ int main(void)
         cmocka_unit_test(files_ask_for_what_the_answer_leaves_open_and_for_no_more),
         cmocka_unit_test(commands_are_those_of_the_release),
         cmocka_unit_test(files_say_what_the_answer_warns_of),
+        cmocka_unit_test(a_script_says_that_it_is_a_short_run),
     };
     return run_group_with_catalog(tests);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 {{headline}}
-{{release}}
+{{release}}{{by_itself}}
 # Needs gcluster of Cluster Toolkit, 1.103 or later. A name of a job has up to 28 characters.
 # Where set, these reach the training: {{submit_reaching}}.
 set -euo pipefail

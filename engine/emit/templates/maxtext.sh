@@ -1,6 +1,6 @@
 #!/bin/bash
 {{headline}}
-{{release}}
+{{release}}{{by_itself}}
 # Run on every host of the slice, in an environment with MaxText installed.
 set -euo pipefail
 : {{run_needed}}{{output_needed}}# and, where set: {{reaching}}

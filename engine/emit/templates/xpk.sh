@@ -1,6 +1,6 @@
 #!/bin/bash
 {{headline}}
-{{release}}
+{{release}}{{by_itself}}
 # Needs XPK and gcloud. PROJECT_ID and ZONE: gcloud's own without.
 # Where set, these reach the training: {{submit_reaching}}.
 set -euo pipefail

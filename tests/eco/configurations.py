@@ -74,8 +74,9 @@ def judge_file(part, shell, label, answer):
 
 def compare_settled(part, shell, label, answer, arguments):
     """maxtext.yml, with the arguments of the line in its head, trains what maxtext.sh trains."""
-    script = judge.settled(shell.start(artifact('maxtext.sh', answer), **PLACE)['argv'][2:])
-    file = judge.settled(arguments, shell.path)
+    machine = answer['cluster']['accelerator'], answer['cluster']['slices']
+    script = judge.settled(shell.start(artifact('maxtext.sh', answer), **PLACE)['argv'][2:], *machine)
+    file = judge.settled(arguments, *machine, shell.path)
     part.count('maxtext.yml settled as maxtext.sh is')
     for key, value in script.items():
         if key not in OF_THE_FILE and file.get(key) != value:

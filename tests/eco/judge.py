@@ -26,18 +26,22 @@ def quiet_in(folder):
         os.chdir(before)
 
 
+def on(accelerator, slices):
+    """The arguments that count the devices of a slice in place of this machine's."""
+    return [f'compile_topology={accelerator}', f'compile_topology_num_slices={slices}'] if accelerator else []
+
+
 def refusal(arguments, accelerator='', slices=1, folder=None):
     """None when MaxText accepts the arguments, else what it says. `arguments` may begin with a .yml file."""
-    extra = APART + ([f'compile_topology={accelerator}', f'compile_topology_num_slices={slices}'] if accelerator else [])
     try:
         with quiet_in(folder):
-            pyconfig.initialize_pydantic(['', *arguments, *extra])
+            pyconfig.initialize_pydantic(['', *arguments, *APART, *on(accelerator, slices)])
         return None
     except (Exception, SystemExit) as error:  # whatever ends the user's run ends it here
         return f'{type(error).__name__}: {error}'
 
 
-def settled(arguments, folder=None):
+def settled(arguments, accelerator='', slices=1, folder=None):
     """Every value of a configuration that MaxText accepts."""
     with quiet_in(folder):
-        return pyconfig.initialize_pydantic(['', *arguments, *APART]).model_dump()
+        return pyconfig.initialize_pydantic(['', *arguments, *APART, *on(accelerator, slices)]).model_dump()

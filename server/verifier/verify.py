@@ -50,6 +50,7 @@ def reason(text):
 
 def named_keys(text, known):
     """The keys that a refusal of MaxText's checks names, in its order: what it has no word for, or misses."""
+    text = re.sub(r"\[type=\w+, input_value=.*", "", text)  # pydantic ends with the whole configuration
     named = re.findall(r"['\"`](\w+)['\"`]", text) + re.findall(r"\b(\w+)=", text)
     return list(dict.fromkeys(key for key in named if key in known))
 

@@ -112,6 +112,19 @@ function accuracy() {
         ...meaning, '', ...table('chip'), ...table('all').slice(2)].join('\n');
 }
 
+// From tests/compile/report.md: compiled steps by chip with their sum, and plans as they were predicted first.
+function memory() {
+    const lines = readFileSync('tests/compile/report.md', 'utf8').split('\n');
+    const rows = lines.filter((line) => /^\| (by|chip|all) \|/.test(line) && !line.includes('models that people train'));
+    const cells = rows.map((line) => line.split('|').slice(2, -1).map((cell) => cell.trim()));
+    const named = [['chip', ...cells[0].slice(1)], ...cells.slice(2), cells[1]].map((row) => `| ${row.join(' | ')} |`);
+    const begin = lines.indexOf('## Plans as they were predicted before they were compiled');
+    const end = lines.findIndex((line, at) => at > begin && line.startsWith('## '));
+    if (begin < 0 || cells.length < 4) throw new Error('tests/compile/report.md has changed its form');
+    const [head, ...rest] = named;
+    return [head, `| --- ${'| --: '.repeat(cells[0].length - 1)}|`, ...rest, '', ...lines.slice(begin + 2, end)].join('\n').trimEnd();
+}
+
 // `tpu-advisor serve --help`, as a table: its lines are "  --name  help [default]".
 function settings() {
     const help = execFileSync(program, ['serve', '--help'], { encoding: 'utf8' });
@@ -121,7 +134,7 @@ function settings() {
         ...rows.map(([, name, what, preset]) => `| \`--${name}\` | ${preset ? `\`${preset}\`` : 'none'} | ${what} |`)].join('\n');
 }
 
-const parts = { exchange, ci, levels, accuracy, settings };
+const parts = { exchange, ci, levels, accuracy, memory, settings };
 const before = readFileSync('README.md', 'utf8');
 let after = before;
 for (const [name, make] of Object.entries(parts)) {

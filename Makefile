@@ -73,7 +73,7 @@ SQL_DATA     := $(notdir $(wildcard sql/migrations/*.sql))
 # The form as browsers get it: bundled by web/build.mjs. One folder for all ways of building; its names carry digests, so
 # what is in it is listed when it is embedded.
 WEB_DIST    := build/web
-WEB_SOURCES := engine/README.md tests/accuracy/report.md tests/data/kernel_timings.json $(wildcard web/*.html web/*.svg web/*.mjs web/css/*.css web/js/*.js web/js/*/*.js)
+WEB_SOURCES := engine/README.md tests/accuracy/report.md tests/compile/report.md tests/data/kernel_timings.json $(wildcard web/*.html web/*.svg web/*.mjs web/css/*.css web/js/*.js web/js/*/*.js)
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	$(call say,NPM,web/node_modules)

@@ -7,6 +7,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { publishedKey } from './js/pictures/published_key.js';
+import { byChip } from './js/published.js';
 
 const WEB = fileURLToPath(new URL('.', import.meta.url));
 const out = process.argv[2];
@@ -19,14 +20,20 @@ await mkdir(join(out, 'assets'), { recursive: true });
 const explained = await readFile(join(WEB, '../engine/README.md'), 'utf8');
 const formulas = Object.fromEntries([...explained.matchAll(/^\| (T-[a-z]*) \| (.*) \|$/gm)].map(([, id, text]) => [id, text]));
 
-// Tables of the accuracy of published steps; the fitted constants at the end of that page are not for the form.
-const report = (await readFile(join(WEB, '../tests/accuracy/report.md'), 'utf8')).split('## Fitted constants')[0];
+// The tables of a page of results as far as `end`, {head[], rows[][]}.
 const cells = (line) => line.slice(1, -1).split('|').map((cell) => cell.trim());
-const published = report
-  .split(/\n{2,}/)
-  .map((block) => block.split('\n').filter((line) => line.startsWith('|')))
-  .filter((lines) => lines.length > 2)
-  .map(([head, , ...rows]) => ({ head: cells(head), rows: rows.map(cells) }));
+async function tablesOf(path, end) {
+  const [page] = (await readFile(join(WEB, path), 'utf8')).split(end);
+  return page
+    .split(/\n{2,}/)
+    .map((block) => block.split('\n').filter((line) => line.startsWith('|')))
+    .filter((lines) => lines.length > 2)
+    .map(([head, , ...rows]) => ({ head: cells(head), rows: rows.map(cells) }));
+}
+
+// How far off the predictions of published steps are, and of the memory that the compiler counts.
+const published = await tablesOf('../tests/accuracy/report.md', '## Fitted constants');
+const compiled = (await tablesOf('../tests/compile/report.md', '## Worst rows')).map(byChip);
 
 // The fastest published tile of each shape; timings that contradict themselves and changed kernels are left out.
 const timings = JSON.parse(await readFile(join(WEB, '../tests/data/kernel_timings.json'), 'utf8'));
@@ -56,7 +63,7 @@ const { metafile } = await build({
   target: ['chrome109', 'firefox115', 'safari16.4'],
   minify: true,
   legalComments: 'none',
-  define: { FORMULAS: JSON.stringify(formulas), PUBLISHED: JSON.stringify(published) },
+  define: { FORMULAS: JSON.stringify(formulas), PUBLISHED: JSON.stringify(published), COMPILED: JSON.stringify(compiled) },
   outdir: join(process.cwd(), out, 'assets'),
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',

@@ -224,6 +224,7 @@ test('a log beside a stored plan: predicted against measured, on the plan and on
   await page.getByRole('table', { name: 'Measurements, newest first' }).waitFor();
   assert.match(await page.getByRole('table', { name: 'Errors by chip and model' }).innerText(), /v6e llama3\.1-8b\s+1\s+2\.0 %\s+-2\.0 %\s+100 %/);
   assert.ok((await page.getByRole('table', { name: 'Published steps by chip' }).locator('tbody tr').count()) >= 5);
+  assert.ok((await page.getByRole('table', { name: 'Compiled steps by chip' }).locator('tbody tr').count()) >= 6);
   assert.deepEqual(await axe(page), []);
   await page.setViewportSize({ width: 360, height: 900 });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'no wider than a phone');

@@ -8,7 +8,7 @@ import { announce, fact, h, table } from './dom.js';
 import { gib, percent, plural, signedPercent } from './format.js';
 import { measurementsTable } from './measure.js';
 import { measuredChart } from './measured_chart.js';
-import { publishedPanel } from './published.js';
+import { compiledPanel, publishedPanel } from './published.js';
 import { filterForm } from './runs_filter.js';
 
 const FILTERS = [
@@ -105,12 +105,12 @@ export async function showAccuracy(place, query) {
   const asked = new URLSearchParams(query);
   const request = new URLSearchParams({ limit: 200 });
   for (const [name] of FILTERS) if (asked.get(name)) request.set(name, asked.get(name));
-  const published = publishedPanel();
+  const judged = [publishedPanel(), compiledPanel()].filter(Boolean);
   let answer;
   try {
     answer = await get(`/v1/accuracy?${request}`);
   } catch (error) {
-    place.replaceChildren(h('div', { class: 'results' }, failedPage('Accuracy', error), published));
+    place.replaceChildren(h('div', { class: 'results' }, failedPage('Accuracy', error), judged));
     return;
   }
   const has = answer.rows.length > 0;
@@ -135,7 +135,7 @@ export async function showAccuracy(place, query) {
       ),
       calibrationPanel(asked.get('project') ?? ''),
       memoryPanel(answer.memory) ?? '',
-      published ?? '',
+      judged,
     ),
   );
   announce(`${answer.rows.length} measurements`);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "engine/cost/context.h"
+#include "engine/maxtext/entries.h"
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/software.h"
-#include "engine/maxtext/entries.h"
 
 /* MaxText hashes n-grams of tokens: it opens the tokenizer when it reads the configuration. */
 static void warn_of_tokenizer(const struct adv_model *model, adv_err *warnings)

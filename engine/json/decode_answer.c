@@ -8,11 +8,11 @@
 #include "engine/json/decode_model.h"
 #include "engine/json/decode_plan.h"
 #include "engine/json/decode_request.h"
+#include "engine/maxtext/entries.h"
 #include "engine/maxtext/model_keys.h"
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/own_file.h"
 #include "engine/maxtext/run.h"
-#include "engine/maxtext/entries.h"
 
 struct reader {
     struct adv_arena *arena;

@@ -1,8 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/maxtext/read.h"
 #include "engine/maxtext/entries.h"
+#include "engine/maxtext/read.h"
 
 static void contradict(adv_err *warnings, const char *at, const char *key, const char *given,
                        const char *member, const char *counts)

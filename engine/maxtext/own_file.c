@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/maxtext/entries.h"
 #include "engine/maxtext/names.h"
 #include "engine/maxtext/read.h"
 #include "engine/maxtext/value.h"
-#include "engine/maxtext/entries.h"
 
 /* The name of MaxText's file of the model, "" without one. */
 static void name_of(const struct adv_config *config, char name[ADV_LIMIT_NAME])

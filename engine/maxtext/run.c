@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/maxtext/value.h"
 #include "engine/maxtext/entries.h"
+#include "engine/maxtext/value.h"
 
 const struct adv_run_setting adv_run_settings[ADV_RUN_SETTINGS] = {
     {"run_name", "RUN_NAME", NULL},
@@ -33,10 +33,11 @@ void adv_maxtext_release(const char *version, struct adv_text *text)
 /* Releases that are started otherwise than later ones. Source: pyconfig.py and train_compile.py of each. */
 static const struct release {
     const char *version, *modules, *base_file;
+    bool saves_inputs; /* refuses decoder_layer_input=remat */
 } early_releases[] = {
-    {"0.1.0", "MaxText", BASE_FILE("MaxText")},
-    {"0.2.0", ADV_MAXTEXT_MODULES, BASE_FILE("maxtext")},
-    {"0.2.1", ADV_MAXTEXT_MODULES, ""},
+    {"0.1.0", "MaxText", BASE_FILE("MaxText"), true},
+    {"0.2.0", ADV_MAXTEXT_MODULES, BASE_FILE("maxtext"), false},
+    {"0.2.1", ADV_MAXTEXT_MODULES, "", false},
 };
 
 /* NULL: a later one. */
@@ -66,7 +67,8 @@ bool adv_maxtext_compiles_flags(const char *version)
 
 bool adv_maxtext_recomputes_inputs(const char *version)
 {
-    return strcmp(version, early_releases[0].version) != 0; /* pyconfig.py:424 of 0.1.0 */
+    const struct release *release = early(version);
+    return !release || !release->saves_inputs; /* pyconfig.py:424 of 0.1.0 */
 }
 
 bool adv_maxtext_has_activation(const char *name)

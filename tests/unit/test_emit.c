@@ -8,8 +8,8 @@
 #include "engine/json/decode_plan.h"
 #include "engine/json/encode_common.h"
 #include "engine/maxtext/changes.h"
-#include "engine/maxtext/flags.h"
 #include "engine/maxtext/entries.h"
+#include "engine/maxtext/flags.h"
 #include "engine/maxtext/write.h"
 
 static const char *const requests[] = {

@@ -50,34 +50,21 @@ function draw(what, published) {
   return rows.length > 12 ? h('details', null, h('summary', null, `By ${by}, ${plural(rows.length, 'row', 'rows')}`), list) : list;
 }
 
-export function publishedPanel() {
-  const tables = typeof PUBLISHED === 'undefined' ? [] : PUBLISHED;
+function panel(title, meaning, tables) {
   if (!tables.length) return null;
-  return h(
-    'section',
-    { class: 'panel' },
-    h('h2', null, 'Published steps'),
-    h(
-      'p',
-      { class: 'soft' },
-      'How far off the predictions of the published steps are that the constants are fitted to: below zero is predicted too short, and 90 % of the errors are below p90. “Left out”: fitted again without the step’s model and predicted then. That is at best what a new model sees, as terms were revised while looking at these steps; and the intervals are half as wide again as the left-out errors ask for, up to 14 %.',
-    ),
-    tables.map((published) => draw('Published steps', published)),
-  );
+  return h('section', { class: 'panel' }, h('h2', null, title), h('p', { class: 'soft' }, meaning), tables.map((one) => draw(title, one)));
 }
 
-export function compiledPanel() {
-  const tables = typeof COMPILED === 'undefined' ? [] : COMPILED;
-  if (!tables.length) return null;
-  return h(
-    'section',
-    { class: 'panel' },
-    h('h2', null, 'Compiled steps'),
-    h(
-      'p',
-      { class: 'soft' },
-      'How far off the predicted memory is from what XLA counts when it compiles the step, and whether its verdict, fits or not, was foreseen. The counts of memory are fitted on these steps; the last table has the first plans of jobs drawn at random, by what was predicted before they were compiled.',
-    ),
-    tables.map((compiled) => draw('Compiled steps', compiled)),
+export const publishedPanel = () =>
+  panel(
+    'Published steps',
+    'How far off the predictions of the published steps are that the constants are fitted to: below zero is predicted too short, and 90 % of the errors are below p90. “Left out”: fitted again without the step’s model and predicted then. That is at best what a new model sees, as terms were revised while looking at these steps; and the intervals are half as wide again as the left-out errors ask for, up to 14 %.',
+    typeof PUBLISHED === 'undefined' ? [] : PUBLISHED,
   );
-}
+
+export const compiledPanel = () =>
+  panel(
+    'Compiled steps',
+    'How far off the predicted memory is from what XLA counts when it compiles the step, and whether its verdict, fits or not, was foreseen. The counts of memory are fitted on these steps; the last table has the first plans of jobs drawn at random, by what was predicted before they were compiled.',
+    typeof COMPILED === 'undefined' ? [] : COMPILED,
+  );

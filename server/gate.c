@@ -297,21 +297,25 @@ static void note_disagreement(const struct adv_gate_side *candidate, const struc
          candidate->now.fits ? "to fit" : "not to fit", word->verdict, word->versions);
 }
 
+/* Whether a git_ref is the hash of a commit: see adv_store_baseline_find. */
+static bool is_commit(const char *git_ref)
+{
+    const size_t length = strlen(git_ref);
+    return length >= 7 && length <= 64 && strspn(git_ref, "0123456789abcdef") == length;
+}
+
 /* Others of the candidate's commit are no measure of it. Where one side names none, nobody can tell. */
 static void note_stand_in(const struct adv_gate_side *baseline, const struct adv_gate_side *candidate,
                           struct adv_gate_verdict *verdict)
 {
     char of[2 * ADV_LIMIT_NAME] = "";
-    const bool is_told = baseline->git_ref[0] && candidate->git_ref[0];
-    if (baseline->git_ref[0]) (void)snprintf(of, sizeof of, " and of commit %.90s", baseline->git_ref);
-    NOTE(
-        verdict, "stand_in_baseline",
-        "no run is set as the baseline: run %s, stored at %.40s%s, the last that passed a limit on time, stands "
-        "in for it, so that limits count from there%s. PUT /v1/baselines/{project}/{label} sets one",
-        baseline->run_id, baseline->created_at, of,
-        is_told
-            ? ""
-            : ". It may be of the candidate's own commit, checked beside it: a git_ref in both would tell");
+    const bool is_told = is_commit(baseline->git_ref) && is_commit(candidate->git_ref);
+    if (baseline->git_ref[0]) (void)snprintf(of, sizeof of, " with git_ref %.40s", baseline->git_ref);
+    NOTE(verdict, "stand_in_baseline",
+         "no baseline is set (PUT /v1/baselines/{project}/{label}): run %s, stored at %.40s%s, the last that "
+         "passed a limit on time, stands in, and limits count from there%s",
+         baseline->run_id, baseline->created_at, of,
+         is_told ? "" : ". It may be of the candidate's own commit");
 }
 
 /* What is to be known of a baseline before anything is read off the comparison with it. */

@@ -145,7 +145,7 @@ static void print_baseline(const struct adv_gate_side *baseline, struct adv_text
 {
     const struct adv_gate_numbers *from = &baseline->now;
     adv_text_format(text, "Against run %s, stored at %s", baseline->run_id, baseline->created_at);
-    if (baseline->git_ref[0]) adv_text_append(text, ", of commit ");
+    if (baseline->git_ref[0]) adv_text_append(text, ", git_ref ");
     adv_markdown_text(text, baseline->git_ref, ADV_MARKDOWN_MARKS);
     adv_text_append(text, ": ");
     adv_markdown_text(text, from->model, ADV_MARKDOWN_MARKS);

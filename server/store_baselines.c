@@ -53,8 +53,8 @@ adv_code adv_store_baseline_find(struct adv_db *db, const struct adv_baseline_na
         "SELECT r.id, to_char(r.created_at" ADV_AS_TIME ", '' FROM runs r WHERE r.project = $1 AND r.label "
         "= $2 AND r.deleted_at IS NULL AND r.fits AND r.kind IN ('estimate', 'advise') AND r.id IS DISTINCT "
         "FROM $3::uuid AND NOT EXISTS (SELECT FROM idempotency_keys k WHERE k.principal = $4 AND k.key = $5 "
-        "AND k.run_id = r.id AND k.created_at > now() - " ADV_KEY_LIFETIME ") AND (r.git_ref = '' OR "
-        "r.git_ref <> coalesce((SELECT git_ref FROM runs WHERE id = $3::uuid), $6)) AND EXISTS (SELECT FROM "
+        "AND k.run_id = r.id AND k.created_at > now() - " ADV_KEY_LIFETIME ") AND (r.git_ref !~ "
+        "'^[0-9a-f]{7,64}$' OR r.git_ref <> coalesce((SELECT git_ref FROM runs WHERE id = $3::uuid), $6)) AND EXISTS (SELECT FROM "
         "checks c WHERE c.candidate_id = r.id AND c.passed) AND NOT EXISTS (SELECT FROM checks c WHERE "
         "c.candidate_id = r.id AND NOT c.passed) ORDER BY r.created_at DESC, r.id DESC LIMIT 1";
     const char *own_id = adv_uuid_valid(candidate->run_id) ? candidate->run_id : NULL;

@@ -2,7 +2,8 @@
  * a run stand in where nobody did.
  *
  * A baseline is what somebody set, or else the newest run of that project and label that passed all of its
- * checks and is of another commit than the candidate: those of one commit are checked beside each other. A
+ * checks and is not of the candidate's commit: those of one commit are checked beside each other. A git_ref
+ * that is no hash names a branch or a tag, whose runs follow one another, and tells nothing of that. A
  * run that was never checked, that failed, of a kernel, or that does not fit is none, and a check without a
  * limit on time lets none pass for one. Labels may hold slashes (`feature/x`).
  */

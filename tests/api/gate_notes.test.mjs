@@ -232,7 +232,7 @@ test('a candidate that does not fit passes with must_fit false, and a note says 
 test('a report for people says with what the candidate was compared', async () => {
   const id = await store(request({ git_ref: 'a_b' }));
   const answer = await daemon.post('/v1/checks', { baseline: { run_id: id }, candidate: request() }, { Accept: 'text/markdown' });
-  assert.match(await answer.text(), new RegExp(`^## TPU Advisor: pass\n\nAgainst run ${id}, stored at 20\\S+Z, of commit a\\\\_b: llama3\\.1-8b on 1 x v6e 2x4\n\n- `));
+  assert.match(await answer.text(), new RegExp(`^## TPU Advisor: pass\n\nAgainst run ${id}, stored at 20\\S+Z, git_ref a\\\\_b: llama3\\.1-8b on 1 x v6e 2x4\n\n- `));
 });
 
 test('a run without a time is refused as what it is', async () => {
@@ -252,24 +252,27 @@ test('what the estimate of a candidate warns of is noted: no limit counts it', a
 
 test('runs of the candidate\'s own commit never stand in: they are checked beside it', async () => {
   const name = { project: 'siblings', label: 'main' };
+  const commit = (number) => `c0ffee${String(number).padEnd(34, '0')}`; // 40 digits, as git has them
   const judge_ = async (git_ref, candidate = {}) => {
     const response = await daemon.post('/v1/checks', { baseline: name, candidate: request({ ...name, store: true, ...(git_ref && { git_ref }), ...candidate }), limits: { time_per_token_increase_frac: 0.03 } });
     return { status: response.status, ...await response.json() };
   };
   const { run_id: first } = await (await daemon.post('/v1/estimate', request({ store: true }))).json();
-  const old = await (await daemon.post('/v1/checks', { baseline: { run_id: first }, candidate: request({ ...name, store: true, git_ref: 'c0' }), limits: { time_per_token_increase_frac: 0.03 } })).json();
+  const old = await (await daemon.post('/v1/checks', { baseline: { run_id: first }, candidate: request({ ...name, store: true, git_ref: commit(0) }), limits: { time_per_token_increase_frac: 0.03 } })).json();
   const stored = (said) => said.notes.find(({ code }) => code === 'stand_in_baseline').detail;
   for (let job = 0; job < 3; job++) { // jobs of one pipeline, each a call of its own
-    const said = await judge_('c1');
+    const said = await judge_(commit(1));
     assert.equal(said.baseline.run_id, old.candidate.run_id);
-    assert.match(stored(said), /, stored at 20\S+ and of commit c0, the last that passed .* stands in for it, so that limits count from there\. PUT/);
+    assert.match(stored(said), /, stored at 20\S+ with git_ref c0ffee0{34}, the last that passed .* stands in, and limits count from there$/);
   }
-  const next = await judge_('c2');
+  const next = await judge_(commit(2));
   assert.notEqual(next.baseline.run_id, old.candidate.run_id, 'the last of another commit');
   const byRun = await (await daemon.post('/v1/checks', { baseline: name, candidate: { run_id: next.candidate.run_id } })).json();
   assert.equal(byRun.baseline.run_id, next.baseline.run_id);
+  const branch = [await judge_('main'), await judge_('main')];
+  assert.equal(branch[1].baseline.run_id, branch[0].candidate.run_id, 'runs of a branch follow one another');
   const unnamed = await judge_('');
-  assert.match(stored(unnamed), /\. It may be of the candidate's own commit, checked beside it: a git_ref in both would tell\. PUT/);
+  assert.match(stored(unnamed), /, and limits count from there\. It may be of the candidate's own commit$/);
 });
 
 test('only a limit on the time of a token lets a run stand in, and a stand-in is told', async () => {
@@ -293,7 +296,7 @@ test('only a limit on the time of a token lets a run stand in, and a stand-in is
   assert.ok(!kept.notes.some(({ code }) => code === 'stand_in_baseline'));
   const next = await judge({ baseline: named('kept'), candidate: request() });
   assert.equal(next.baseline.run_id, kept.candidate.run_id);
-  assert.match(next.notes.find(({ code }) => code === 'stand_in_baseline').detail, new RegExp(`^no run is set as the baseline: run ${kept.candidate.run_id}`));
+  assert.match(next.notes.find(({ code }) => code === 'stand_in_baseline').detail, new RegExp(`^no baseline is set \\(PUT /v1/baselines/\\{project\\}/\\{label\\}\\): run ${kept.candidate.run_id}`));
 });
 
 test('of a plan without a word it is said what became of the question', async () => {

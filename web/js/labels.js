@@ -42,7 +42,7 @@ const SAID = [
   [/GET \/v1\/catalog\/models lists them; own models are given as .*$/, 'the field lists them; a model of your own is pasted as config.json or as MaxText dims'],
   [/GET \/v1\/catalog\/\w+ lists them/g, 'the field lists them'],
   [/give cluster\.price_usd_per_chip_hour/g, 'give a price: “Price” under Options, or that of each machine'],
-  [/PUT \/v1\/baselines\/\{project\}\/\{label\} with a run_id/g, 'open a run and make it the baseline there'],
+  [/PUT \/v1\/baselines\/\{project\}\/\{label\}( with a run_id)?/g, 'open a run and make it the baseline there'],
   [/POST \/v1\/calibrations fits the project's measurements again; activate what it makes/g, 'fit the project again on the page Accuracy, and activate that'],
   [/POST \/v1\/runs\/\{run_id\}\/measurements adds one/g, 'a stored plan takes one under Measured'],
   [/POST \/v1\/runs\/\{id\}\/restore brings it back/g, 'it can be restored'],

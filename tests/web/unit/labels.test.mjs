@@ -33,3 +33,8 @@ test('a remark says which entry it is about', () => {
   assert.deepEqual(placeOf('/tile/block_q'), { place: '', key: 'block_q' });
   assert.deepEqual(placeOf(undefined), { place: '', key: '' });
 });
+
+test('how a baseline is set is said as the page does it', () => {
+  const note = 'no baseline is set (PUT /v1/baselines/{project}/{label}): run 1 stands in';
+  assert.equal(spoken(note), 'no baseline is set (open a run and make it the baseline there): run 1 stands in');
+});

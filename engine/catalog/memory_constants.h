@@ -7,119 +7,127 @@
  */
 #pragma once
 
-#define ADV_MEMORY_CONSTANTS(X)                                                                              \
-    X(windowed_devices_most, "devices",                                                                      \
-      "share weights by windowed einsums; larger groups gather them whole")                                  \
-    X(single_loss_tokens_per_emb_least, "frac",                                                              \
-      "tokens of one sequence a device, or of a tile, of emb, whose logits have a gradient of their own "    \
-      "there")                                                                                               \
-    X(capped_loss_tokens_per_emb_least, "frac",                                                              \
-      "the same of more than one sequence, for logits under a cap; a million where there never is one")      \
-    X(masked_loss_tokens_per_emb_most, "frac",                                                               \
-      "tokens a device, of emb, beside whose logits lies the mask of their targets, where weights are "      \
-      "gathered whole; 0 where there never is one")                                                          \
-    X(loss_logits_tensors, "tensors", "[tokens, vocab] at the loss: the logits and their gradient")          \
-    X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
-    X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")        \
-    X(tiled_logits_tensors, "tensors", "[tokens, vocab] of one tile, computed again for its gradient")       \
-    X(gathered_tiled_logits_tensors, "tensors",                                                              \
-      "the same where the head's weights are gathered whole and the logits have no gradient of their own")   \
-    X(loss_emb_tensors, "tensors", "[tokens, emb] at the loss")                                              \
-    X(late_logits_tensors, "tensors", "[tokens, vocab] kept through the layers for a late head gradient")    \
-    X(few_late_logits_tensors, "tensors",                                                                    \
-      "the same by windowed einsums of eight devices or fewer, of a large vocabulary")                       \
-    X(tensor_late_logits_tensors, "tensors", "the same beside tensor parallelism")                           \
-    X(tensor_tied_late_logits_tensors, "tensors", "the same there of a head that is the embedding table")    \
-    X(tensor_tied_busy_late_logits_tensors, "tensors",                                                       \
-      "the same of that beside transfers, or inside the loop over microbatches")                             \
-    X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")       \
-    X(scheduled_late_logits_tensors, "tensors", "the same of dense models under the experimental scheduler") \
-    X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")              \
-    X(routed_accumulated_late_logits_tensors, "tensors", "the same there with experts, by windowed einsums") \
-    X(accumulated_late_tiles, "tensors",                                                                     \
-      "[tokens, vocab] of one tile kept there where the head arrives by windowed einsums")                   \
-    X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                  \
-    X(sliced_late_logits_tensors, "tensors", "the same where gradients go to other slices")                  \
-    X(windowed_peeled_late_logits_tensors, "tensors", "the same there of weights by windowed einsums")       \
-    X(routed_peeled_late_logits_tensors, "tensors",                                                          \
-      "the same there of weights gathered whole, with experts")                                              \
-    X(turned_late_logits_tensors, "tensors", "the same there where stacks of [tokens, emb] are turned")      \
-    X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                           \
-    X(gathered_late_emb_tensors, "tensors", "[tokens, emb] kept where the head is gathered whole")           \
-    X(loss_head_copies, "copies", "[emb, vocab] gathered at the loss, in the compute format")                \
-    X(late_head_copies, "copies", "[emb, vocab] kept through the layers: a gradient before it scatters")     \
-    X(gathered_loss_head_copies, "copies", "of the head at the loss where it is gathered whole")             \
-    X(single_loss_head_copies, "copies", "the same where logits have a gradient of their own there")         \
-    X(accumulated_loss_head_copies, "copies", "the same inside the loop over microbatches")                  \
-    X(gathered_tiled_head_copies, "copies", "of the head there beside tiled logits")                         \
-    X(gathered_late_head_copies, "copies", "of the head kept through the layers there")                      \
-    X(gathered_late_tiled_head_copies, "copies", "of the head kept there beside tiled logits")               \
-    X(layer_emb_tensors, "tensors", "[tokens, emb] in a layer's backward pass")                              \
-    X(layer_gathered_emb_tensors, "tensors", "the same with the tokens of the whole tensor group")           \
-    X(mlp_width_tensors, "tensors", "[tokens, mlp] while the feed-forward is differentiated")                \
-    X(mlp_query_tensors, "tensors", "[tokens, heads x head_dim] meanwhile")                                  \
-    X(attention_width_tensors, "tensors", "[tokens, mlp] that wait while attention is differentiated")       \
-    X(attention_query_tensors, "tensors", "[tokens, heads x head_dim] meanwhile")                            \
-    X(query_partials_frac, "frac",                                                                           \
-      "of the query gradients per block of keys that live at the fullest moment")                            \
-    X(attention_key_value_tensors, "tensors", "[tokens, key and value heads x head_dim] there")              \
-    X(random_bits_tensors, "tensors", "u32 [tokens, mlp + emb] with which AQT rounds int8 gradients")        \
-    X(layer_weights_copies, "copies", "of a layer's weights: gathered, and gradients before they scatter")   \
-    X(gathered_layer_weights_copies, "copies", "the same where weights are gathered whole")                  \
-    X(expert_weights_copies, "copies", "the same of routed experts")                                         \
-    X(routed_emb_tensors, "tensors", "[rows, emb] around grouped matmuls")                                   \
-    X(routed_width_tensors, "tensors", "[rows, width] around grouped matmuls")                               \
-    X(attention_routed_frac, "frac", "of the routed rows that wait while attention is differentiated")       \
-    X(slot_emb_tensors, "tensors", "[slots, emb] of the capacity path")                                      \
-    X(slot_width_tensors, "tensors", "[slots, width] of the capacity path")                                  \
-    X(slot_mask_tensors, "tensors", "[tokens, slots of a sequence] of the capacity path: dispatch, combine") \
-    X(block_layers_frac, "frac", "of a layer's working set that each further layer of a scan block adds")    \
-    X(block_kept_layers, "layers", "that many of them, where the input of each is kept on the device")       \
-    X(alone_frac, "frac", "of the forward values of a kind of one layer, kept through the step")             \
-    X(peeled_alone_frac, "frac", "the same beside transfers")                                                \
-    X(behind_frac, "frac", "of the forward values of layers behind the scan, kept in the backward loop")     \
-    X(peeled_behind_loss_frac, "frac",                                                                       \
-      "of the forward values of layers behind the scan, at the loss beside transfers")                       \
-    X(peeled_behind_frac, "frac", "of the same while they are recomputed there")                             \
-    X(peeled_begun_frac, "frac",                                                                             \
-      "of what the iteration that is taken out of the backward loop needs, is there meanwhile")              \
-    X(unscanned_early_frac, "frac",                                                                          \
-      "of what dense layers that are not scanned compute again that is there before its turn")               \
-    X(gathered_early_frac, "frac", "the same where weights are gathered whole")                              \
-    X(early_filled_frac, "frac", "of the limit that it fills at the most")                                   \
-    X(peeled_early_filled_frac, "frac", "the same beside tensors on the host")                               \
-    X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")             \
-    X(gathered_layer_frac, "frac", "of a layer's working set where weights are gathered whole")              \
-    X(loss_staging_tensors, "steps",                                                                         \
-      "of the scan whose tensors for the host wait on the device at the loss")                               \
-    X(turned_emb_copies, "copies",                                                                           \
-      "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop: "        \
-      "weights gathered whole; either sequences longer than emb, or norms of queries and keys")              \
-    X(windowed_turned_emb_copies, "copies", "the same of longer sequences by windowed einsums")              \
-    X(windowed_turned_seq_per_emb_least, "frac", "of emb that a sequence is long for it")                    \
-    X(turned_other_emb_copies, "copies", "the same of other plans")                                          \
-    X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")         \
-    X(windowed_turned_mlp_copies, "copies",                                                                  \
-      "the same of weights that arrive by windowed einsums, where both products are saved")                  \
-    X(pressed_limit_frac, "frac", "of the limit from which they wait, and holes between buffers are filled") \
-    X(peeled_pressed_limit_frac, "frac", "the same beside tensors on the host")                              \
-    X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")         \
-    X(sliced_stack_copies, "copies",                                                                         \
-      "of stacks of [tokens, emb] turned whole where gradients go to other slices")                          \
-    X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                   \
-    X(sliced_staging_tensors, "layers", "the same where gradients go to other slices, too")                  \
-    X(early_moments_frac, "frac", "of an optimizer's state on the host that arrives beside the layers")      \
-    X(heap_fragmentation_frac, "frac",                                                                       \
-      "lost between buffers, of the heap without its stacks of saved tensors")                               \
-    X(loss_fragmentation_frac, "frac", "the same at the loss")                                               \
-    X(peeled_fragmentation_frac, "frac", "the same beside tensors on the host")                              \
-    X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")            \
-    X(mixed_memory_log_sd, "ln", "the same of layers with experts, or in blocks")                            \
-    X(peeled_memory_log_sd, "ln", "the same beside tensors on the host")                                     \
-    X(unusual_memory_log_sd, "ln",                                                                           \
-      "the same of steps whose kind few compiled ones show, and beside an optimizer's state on the host")    \
-    X(unscanned_memory_log_sd, "ln", "the same of layers that are not scanned")                              \
-    X(fit_pressed_sds, "sds",                                                                                \
-      "of these, beyond the limit, where XLA takes half of the plans: it schedules anew with memory in "     \
-      "mind, and copies wait for room")                                                                      \
+#define ADV_MEMORY_CONSTANTS(X)                                                                               \
+    X(windowed_devices_most, "devices",                                                                       \
+      "share weights by windowed einsums; larger groups gather them whole")                                   \
+    X(windowed_bytes_per_flop, "bytes/flop",                                                                  \
+      "over one ring of links in the time of a multiplication, as XLA reckons whether windowed einsums pay")  \
+    X(single_loss_tokens_per_emb_least, "frac",                                                               \
+      "tokens of one sequence a device, or of a tile, of emb, whose logits have a gradient of their own "     \
+      "there")                                                                                                \
+    X(capped_loss_tokens_per_emb_least, "frac",                                                               \
+      "the same of more than one sequence, for logits under a cap; a million where there never is one")       \
+    X(masked_loss_tokens_per_emb_most, "frac",                                                                \
+      "tokens a device, of emb, beside whose logits lies the mask of their targets, where weights are "       \
+      "gathered whole; 0 where there never is one")                                                           \
+    X(loss_logits_tensors, "tensors", "[tokens, vocab] at the loss: the logits and their gradient")           \
+    X(gathered_loss_logits_tensors, "tensors", "the same where the head's weights are gathered whole")        \
+    X(accumulated_loss_logits_tensors, "tensors", "the same there inside the loop over microbatches")         \
+    X(tiled_logits_tensors, "tensors", "[tokens, vocab] of one tile, computed again for its gradient")        \
+    X(gathered_tiled_logits_tensors, "tensors",                                                               \
+      "the same where the head's weights are gathered whole and the logits have no gradient of their own")    \
+    X(loss_emb_tensors, "tensors", "[tokens, emb] at the loss")                                               \
+    X(late_logits_tensors, "tensors", "[tokens, vocab] kept through the layers for a late head gradient")     \
+    X(few_late_logits_tensors, "tensors",                                                                     \
+      "the same by windowed einsums of eight devices or fewer, of a large vocabulary")                        \
+    X(tensor_late_logits_tensors, "tensors", "the same beside tensor parallelism")                            \
+    X(tensor_tied_late_logits_tensors, "tensors", "the same there of a head that is the embedding table")     \
+    X(tensor_tied_busy_late_logits_tensors, "tensors",                                                        \
+      "the same of that beside transfers, or inside the loop over microbatches")                              \
+    X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")        \
+    X(scheduled_late_logits_tensors, "tensors", "the same of dense models under the experimental scheduler")  \
+    X(accumulated_late_logits_tensors, "tensors", "the same inside the loop over microbatches")               \
+    X(routed_accumulated_late_logits_tensors, "tensors", "the same there with experts, by windowed einsums")  \
+    X(accumulated_late_tiles, "tensors",                                                                      \
+      "[tokens, vocab] of one tile kept there where the head arrives by windowed einsums")                    \
+    X(peeled_late_logits_tensors, "tensors", "the same beside tensors that go to the host")                   \
+    X(sliced_late_logits_tensors, "tensors", "the same where gradients go to other slices")                   \
+    X(windowed_peeled_late_logits_tensors, "tensors", "the same there of weights by windowed einsums")        \
+    X(unscheduled_peeled_late_logits_tensors, "tensors",                                                      \
+      "the same there of dense models without the experimental scheduler")                                    \
+    X(routed_peeled_late_logits_tensors, "tensors",                                                           \
+      "the same there of weights gathered whole, with experts")                                               \
+    X(turned_late_logits_tensors, "tensors", "the same there where stacks of [tokens, emb] are turned")       \
+    X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                            \
+    X(gathered_late_emb_tensors, "tensors", "[tokens, emb] kept where the head is gathered whole")            \
+    X(loss_head_copies, "copies", "[emb, vocab] gathered at the loss, in the compute format")                 \
+    X(late_head_copies, "copies", "[emb, vocab] kept through the layers: a gradient before it scatters")      \
+    X(gathered_loss_head_copies, "copies", "of the head at the loss where it is gathered whole")              \
+    X(single_loss_head_copies, "copies", "the same where logits have a gradient of their own there")          \
+    X(accumulated_loss_head_copies, "copies", "the same inside the loop over microbatches")                   \
+    X(gathered_tiled_head_copies, "copies", "of the head there beside tiled logits")                          \
+    X(gathered_late_head_copies, "copies", "of the head kept through the layers there")                       \
+    X(gathered_late_tiled_head_copies, "copies", "of the head kept there beside tiled logits")                \
+    X(layer_emb_tensors, "tensors", "[tokens, emb] in a layer's backward pass")                               \
+    X(tensor_windowed_shards, "tensors",                                                                      \
+      "[tokens, emb] there where tensor axes are shared by windowed einsums, which hold what comes and goes") \
+    X(tensor_windowed_emb_tensors, "tensors", "[tokens of the whole tensor group, emb] there")                \
+    X(tensor_gathered_emb_tensors, "tensors", "the same where no einsum of the group is windowed")            \
+    X(mlp_width_tensors, "tensors", "[tokens, mlp] while the feed-forward is differentiated")                 \
+    X(tensor_mlp_width_tensors, "tensors", "the same beside tensor parallelism")                              \
+    X(mlp_query_tensors, "tensors", "[tokens, heads x head_dim] meanwhile")                                   \
+    X(attention_width_tensors, "tensors", "[tokens, mlp] that wait while attention is differentiated")        \
+    X(attention_query_tensors, "tensors", "[tokens, heads x head_dim] meanwhile")                             \
+    X(query_partials_frac, "frac",                                                                            \
+      "of the query gradients per block of keys that live at the fullest moment")                             \
+    X(attention_key_value_tensors, "tensors", "[tokens, key and value heads x head_dim] there")               \
+    X(random_bits_tensors, "tensors", "u32 [tokens, mlp + emb] with which AQT rounds int8 gradients")         \
+    X(layer_weights_copies, "copies", "of a layer's weights: gathered, and gradients before they scatter")    \
+    X(gathered_layer_weights_copies, "copies", "the same where weights are gathered whole")                   \
+    X(expert_weights_copies, "copies", "the same of routed experts")                                          \
+    X(routed_emb_tensors, "tensors", "[rows, emb] around grouped matmuls")                                    \
+    X(routed_width_tensors, "tensors", "[rows, width] around grouped matmuls")                                \
+    X(attention_routed_frac, "frac", "of the routed rows that wait while attention is differentiated")        \
+    X(slot_emb_tensors, "tensors", "[slots, emb] of the capacity path")                                       \
+    X(slot_width_tensors, "tensors", "[slots, width] of the capacity path")                                   \
+    X(slot_mask_tensors, "tensors", "[tokens, slots of a sequence] of the capacity path: dispatch, combine")  \
+    X(block_layers_frac, "frac", "of a layer's working set that each further layer of a scan block adds")     \
+    X(block_kept_layers, "layers", "that many of them, where the input of each is kept on the device")        \
+    X(alone_frac, "frac", "of the forward values of a kind of one layer, kept through the step")              \
+    X(peeled_alone_frac, "frac", "the same beside transfers")                                                 \
+    X(behind_frac, "frac", "of the forward values of layers behind the scan, kept in the backward loop")      \
+    X(peeled_behind_loss_frac, "frac",                                                                        \
+      "of the forward values of layers behind the scan, at the loss beside transfers")                        \
+    X(peeled_behind_frac, "frac", "of the same while they are recomputed there")                              \
+    X(peeled_begun_frac, "frac",                                                                              \
+      "of what the iteration that is taken out of the backward loop needs, is there meanwhile")               \
+    X(unscanned_early_frac, "frac",                                                                           \
+      "of what dense layers that are not scanned compute again that is there before its turn")                \
+    X(gathered_early_frac, "frac", "the same where weights are gathered whole")                               \
+    X(early_filled_frac, "frac", "of the limit that it fills at the most")                                    \
+    X(peeled_early_filled_frac, "frac", "the same beside tensors on the host")                                \
+    X(scheduled_layer_frac, "frac", "of a layer's working set under the experimental scheduler")              \
+    X(gathered_layer_frac, "frac", "of a layer's working set where weights are gathered whole")               \
+    X(loss_staging_tensors, "steps",                                                                          \
+      "of the scan whose tensors for the host wait on the device at the loss")                                \
+    X(turned_emb_copies, "copies",                                                                            \
+      "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop: "         \
+      "weights gathered whole; either sequences longer than emb, or norms of queries and keys")               \
+    X(windowed_turned_emb_copies, "copies", "the same of longer sequences by windowed einsums")               \
+    X(windowed_turned_seq_per_emb_least, "frac", "of emb that a sequence is long for it")                     \
+    X(turned_other_emb_copies, "copies", "the same of other plans")                                           \
+    X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")          \
+    X(windowed_turned_mlp_copies, "copies",                                                                   \
+      "the same of weights that arrive by windowed einsums, where both products are saved")                   \
+    X(pressed_limit_frac, "frac", "of the limit from which they wait, and holes between buffers are filled")  \
+    X(peeled_pressed_limit_frac, "frac", "the same beside tensors on the host")                               \
+    X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")          \
+    X(sliced_stack_copies, "copies",                                                                          \
+      "of stacks of [tokens, emb] turned whole where gradients go to other slices")                           \
+    X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                    \
+    X(sliced_staging_tensors, "layers", "the same where gradients go to other slices, too")                   \
+    X(early_moments_frac, "frac", "of an optimizer's state on the host that arrives beside the layers")       \
+    X(heap_fragmentation_frac, "frac",                                                                        \
+      "lost between buffers, of the heap without its stacks of saved tensors")                                \
+    X(loss_fragmentation_frac, "frac", "the same at the loss")                                                \
+    X(peeled_fragmentation_frac, "frac", "the same beside tensors on the host")                               \
+    X(memory_log_sd, "ln", "spread of ln(compiled / predicted) bytes with no tensor on the host")             \
+    X(mixed_memory_log_sd, "ln", "the same of layers with experts, or in blocks")                             \
+    X(peeled_memory_log_sd, "ln", "the same beside tensors on the host")                                      \
+    X(unusual_memory_log_sd, "ln",                                                                            \
+      "the same of steps whose kind few compiled ones show, and beside an optimizer's state on the host")     \
+    X(unscanned_memory_log_sd, "ln", "the same of layers that are not scanned")                               \
+    X(fit_pressed_sds, "sds",                                                                                 \
+      "of these, beyond the limit, where XLA takes half of the plans: it schedules anew with memory in "      \
+      "mind, and copies wait for room")                                                                       \
     X(fit_width_sds, "sds", "over which its verdicts turn from yes to no")

@@ -88,10 +88,19 @@ static double loss_heads(const struct adv_cost *cost)
                                                               : k->gathered_loss_head_copies;
 }
 
+static bool is_routed(const struct adv_model *model)
+{
+    bool is = false;
+    for (int i = 0; i < model->layer_kinds_count; i++) is |= model->layers[i].experts > 0;
+    return is;
+}
+
+/* Beside a data axis the head's gradient is scattered as it is added up, but not with experts. */
 static double late_heads(const struct adv_cost *cost)
 {
     const struct adv_constants *k = cost->constants;
-    if (adv_memory_windowed(cost)) return k->late_head_copies;
+    const bool scatters = cost->dp > 1 && !is_routed(cost->model);
+    if (adv_memory_windowed(cost) || scatters) return k->late_head_copies;
     return cost->plan->num_vocab_tiling > 1 ? k->gathered_late_tiled_head_copies
                                             : k->gathered_late_head_copies;
 }
@@ -112,7 +121,7 @@ static double whole_hidden_gradient(const struct adv_cost *cost)
     const double own = adv_plan_tokens(plan) * (double)adv_plan_degree(plan, ADV_AXIS_CONTEXT) / seq;
     double bytes = adv_memory_peels_loops(cost) ? 2.0 : 2.0 + 2.0;
     if (plan->family.scan_layers && sequences / own >= many_shards_least) bytes = 4.0 + 2.0;
-    return bytes * sequences * seq * emb;
+    return bytes * sequences * seq * emb / cost->tp;
 }
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
@@ -125,8 +134,7 @@ static double late_logits(const struct adv_cost *cost)
     static const int few_devices_most = 8;
     static const int64_t large_vocab_least = 65536; /* compiled: 50,304 entries are kept, 100,278 are not */
     const struct adv_constants *k = cost->constants;
-    bool routed = false;
-    for (int i = 0; i < cost->model->layer_kinds_count; i++) routed |= cost->model->layers[i].experts > 0;
+    const bool routed = is_routed(cost->model);
     if (adv_memory_crosses_slices(cost) && !cost->plan->family.use_multimodal)
         return k->sliced_late_logits_tensors;
     const bool loops = cost->plan->family.gradient_accumulation_steps > 1;
@@ -139,6 +147,7 @@ static double late_logits(const struct adv_cost *cost)
         if (adv_memory_windowed(cost)) return k->windowed_peeled_late_logits_tensors;
         return adv_memory_turns_emb(cost) ? k->turned_late_logits_tensors : k->peeled_late_logits_tensors;
     }
+    if (!routed && adv_memory_peels_loops(cost)) return k->unscheduled_peeled_late_logits_tensors;
     const bool windowed = adv_memory_windowed(cost);
     if (!windowed && routed && adv_memory_peels_loops(cost)) return k->routed_peeled_late_logits_tensors;
     if (!windowed) return k->gathered_late_logits_tensors;

@@ -56,6 +56,8 @@ double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_la
 struct adv_working {
     double tokens_bytes;  /* attention and dense feed-forward */
     double scores_bytes;  /* of those: whole score matrices, which no order of operations spares */
+    double turn_bytes;    /* of those: what is there only while this layer is differentiated: query gradients
+                             of blocks of keys, shards and sums that tensor axes exchange */
     double chunks_bytes;  /* of a gated delta net; all of a scan step's are there at once */
     double routed_bytes;  /* rows or slots of routed experts */
     double weights_bytes; /* the layer's weights in the compute format: gathered, and gradients before they

@@ -19,11 +19,12 @@ static struct adv_working known_working(const struct adv_cost *cost, const struc
 static struct adv_working working(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     struct adv_working w = known_working(cost, layer);
-    double ordered = w.tokens_bytes - w.scores_bytes;
-    if (cost->plan->flags.host_offload_scheduling == 1) ordered *= cost->constants->scheduled_layer_frac;
+    double frac = 1.0;
+    if (cost->plan->flags.host_offload_scheduling == 1) frac *= cost->constants->scheduled_layer_frac;
     if (!adv_memory_windowed(cost) && !adv_memory_begins_twice(cost))
-        ordered *= cost->constants->gathered_layer_frac;
-    w.tokens_bytes = ordered + w.scores_bytes;
+        frac *= cost->constants->gathered_layer_frac;
+    w.tokens_bytes = frac * (w.tokens_bytes - w.scores_bytes) + w.scores_bytes;
+    w.turn_bytes *= frac;
     return w;
 }
 
@@ -120,14 +121,15 @@ static struct adv_working in_block(const struct adv_constants *k, const struct b
     return top;
 }
 
-/* What a layer of a block leaves while another is differentiated: tensors that are kept on the device are
- * read from their stacks when their turn comes. */
+/* What a layer of a block leaves while another is differentiated: nothing of its own turn, and tensors that
+ * are kept on the device are read from their stacks when it comes. */
 static struct adv_working without_kept(const struct adv_cost *cost, const struct adv_layer *layer,
                                        struct adv_working working, const struct adv_saved *saved)
 {
     const struct adv_saved_input input = adv_memory_saved_input(cost, layer);
-    working.tokens_bytes -=
+    const double kept =
         saved->bytes[ADV_PLACE_DEVICE] - saved->routed_device_bytes - (input.on_host ? 0.0 : input.bytes);
+    working.tokens_bytes -= working.turn_bytes + kept;
     working.routed_bytes -= saved->routed_device_bytes;
     return working;
 }

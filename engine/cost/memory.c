@@ -180,12 +180,25 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
                                                     : k->turned_emb_copies;
 }
 
+/* Whether a step of the scan holds more than one dense layer: XLA schedules it in more ways. */
+static bool is_mixed(const struct adv_model *model)
+{
+    bool is = false;
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        is |= model->layers[i].experts > 0 || model->layers[i].remat_block > 1;
+    return is;
+}
+
 /* Whether few compiled steps show how XLA lays out steps of this kind: layers other than those of most
- * models, loops, or several slices (bytes of 104 compiled steps spread by 6 %, those of plain ones by 3). */
+ * models, loops, several slices (bytes of 104 compiled steps spread by 6 %, those of plain ones by 3), tensor
+ * axes (around which XLA exchanges activations in several ways), or layers in blocks or with experts whose
+ * sequences several devices share. */
 static bool is_unusual(const struct adv_cost *cost)
 {
     const struct adv_model *model = cost->model;
     if (cost->plan->family.use_multimodal || cost->cluster->slices > 1) return true;
+    const bool splits_sequences = cost->cp_ring > 1 || cost->ulysses > 1;
+    if (cost->tp > 1 || (splits_sequences && is_mixed(model))) return true;
     if (model->mesh_axes || model->splits_batch || model->hyper_connections > 1) return true;
     for (int i = 0; i < model->layer_kinds_count; i++) {
         const struct adv_layer *layer = &model->layers[i];
@@ -194,15 +207,6 @@ static bool is_unusual(const struct adv_cost *cost)
             return true;
     }
     return false;
-}
-
-/* Whether a step of the scan holds more than one dense layer: XLA schedules it in more ways. */
-static bool is_mixed(const struct adv_model *model)
-{
-    bool is = false;
-    for (int i = 0; i < model->layer_kinds_count; i++)
-        is |= model->layers[i].experts > 0 || model->layers[i].remat_block > 1;
-    return is;
 }
 
 static void make_frame(const struct adv_cost *cost, const struct adv_model_params *params,

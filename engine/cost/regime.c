@@ -2,6 +2,37 @@
 
 #include "engine/base/units.h"
 
+/* XLA's own reckoning (spmd/dot_handler.cc under choose_faster_windowed_einsum_over_mem; read off its log
+ * with libtpu 0.0.50.1): a loop that multiplies by one shard while the next arrives over one ring takes as
+ * long as the longer of both, and the first and the last shard besides; without a loop it is both after each
+ * other, over the rings of all axes that wrap. In units of the transfer over one ring. */
+static bool loop_pays(const struct adv_cost *cost, const struct adv_group *group, double flops_per_byte)
+{
+    const struct adv_constants *k = cost->constants;
+    if (group->devices <= 1 || group->devices > (int)k->windowed_devices_most) return false;
+    double wraps = 0.0;
+    for (int i = 0; i < group->rings_count; i++) wraps += group->rings[i].wraps;
+    const double multiply = flops_per_byte * k->windowed_bytes_per_flop, transfer = 1.0;
+    return adv_max(multiply, transfer) + 2.0 * transfer / group->devices <
+           multiply + transfer / adv_max(1.0, wraps);
+}
+
+bool adv_memory_windowed(const struct adv_cost *cost)
+{
+    const double groups = (double)cost->dp * cost->plan->family.dcn[ADV_AXIS_DATA];
+    if (groups > 1.0 || cost->plan->flags.collective_matmul_disabled == 1) return false;
+    const double flops_per_weight_byte = cost->tokens * cost->tp; /* two of each weight in bf16 */
+    return loop_pays(cost, &cost->dense_group, flops_per_weight_byte);
+}
+
+bool adv_memory_tensor_windowed(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    const double attention = (double)layer->q_heads * layer->head_dim_qk;
+    const double width = layer->mlp_dim > 0 ? (double)layer->mlp_dim : attention;
+    return cost->plan->flags.collective_matmul_disabled != 1 &&
+           loop_pays(cost, &cost->tensor_group, width / cost->tp);
+}
+
 bool adv_memory_peels_loops(const struct adv_cost *cost)
 {
     return cost->offloads && cost->plan->family.scan_layers &&

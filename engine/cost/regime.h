@@ -7,13 +7,11 @@
 
 /* Whether XLA multiplies with weights as their shards arrive (windowed einsum), instead of gathering them
  * whole. */
-static inline bool adv_memory_windowed(const struct adv_cost *cost)
-{
-    const double groups = (double)cost->dp * cost->plan->family.dcn[ADV_AXIS_DATA];
-    return groups <= 1.0 && cost->dense_group.devices > 1 &&
-           cost->dense_group.devices <= (int)cost->constants->windowed_devices_most &&
-           cost->plan->flags.collective_matmul_disabled != 1;
-}
+bool adv_memory_windowed(const struct adv_cost *cost);
+
+/* The same of the activations that the tensor axes share, in the layer's feed-forward, or in its attention
+ * where that is all it has. False without tensor axes. */
+bool adv_memory_tensor_windowed(const struct adv_cost *cost, const struct adv_layer *layer);
 
 /* Whether a step of the scan holds more than one layer. */
 static inline bool adv_memory_in_block(const struct adv_cost *cost, const struct adv_layer *layer)

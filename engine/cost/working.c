@@ -26,12 +26,13 @@ static const double index_pair_bytes = 26.0, mask_pair_bytes = 2.0;
 
 /* The fused backward kernel writes one query gradient for each block of keys, which XLA then adds up.
  * Tokamax's adds within the kernel, and leaves three. Block sizes that are left to MaxText are 512. */
-static double query_partials(const struct adv_cost *cost)
+static double query_partials(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     enum { TOKAMAX_PARTIALS = 3, DEFAULT_BLOCK = 512 };
     const struct adv_plan *plan = cost->plan;
     if (plan->family.attention != ADV_ATTENTION_IMPL_FLASH || !plan->family.use_fused_bwd) return 0.0;
-    int block = plan->family.blocks[0].block_kv_dkv > 0 ? plan->family.blocks[0].block_kv_dkv : DEFAULT_BLOCK;
+    const int given = plan->family.blocks[adv_layer_has_local_tiles(layer)].block_kv_dkv;
+    const int block = given > 0 ? given : DEFAULT_BLOCK;
     double blocks = ceil((double)plan->family.seq_len / block);
     return plan->family.use_tokamax_splash ? adv_min(blocks, TOKAMAX_PARTIALS) : blocks;
 }
@@ -62,7 +63,8 @@ static struct widths widths_of(const struct adv_cost *cost, const struct adv_lay
     w.mlp = (double)layer->mlp_dim + (layer->shared_experts > 0 ? (double)layer->shared_mlp_dim : 0.0);
     if (layer->attention == ADV_ATTENTION_LINEAR) return w; /* see chunks_bytes */
     w.query = (double)layer->q_heads * (layer->head_dim_qk + layer->head_dim_v) / 2.0;
-    w.query_partials = query_partials(cost) * (double)layer->q_heads * adv_memory_lanes(layer->head_dim_qk);
+    w.query_partials =
+        query_partials(cost, layer) * (double)layer->q_heads * adv_memory_lanes(layer->head_dim_qk);
     /* keys and values of all context shards meet on each device; a ring has its own and those that come in */
     const double own = (double)layer->kv_heads * (layer->head_dim_qk + layer->head_dim_v);
     w.key_value = own * (adv_plan_circulates_keys(cost->plan) ? adv_min(2, cost->cp_ring) : cost->cp_ring);
@@ -103,18 +105,40 @@ static double random_bits_bytes(const struct adv_cost *cost, const struct adv_la
  * values of the feed-forward still wait for its weight gradients. */
 struct moments {
     double in_feed_forward_bytes, in_attention_bytes;
-    double in_index_bytes; /* while a sparse-attention indexer runs again; 0 without */
+    double exchanged_bytes; /* of both: what tensor axes exchange */
+    double partial_bytes;   /* of those in attention: query gradients of blocks of keys */
+    double in_index_bytes;  /* while a sparse-attention indexer runs again; 0 without */
 };
+
+/* Tensor axes shard [tokens, emb] between matmuls; around them, those of the whole group meet. */
+static double exchanged_emb_tensors(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    const struct adv_constants *k = cost->constants;
+    if (cost->tp <= 1) return 0.0;
+    if (adv_memory_tensor_windowed(cost, layer))
+        return k->tensor_windowed_shards + k->tensor_windowed_emb_tensors * cost->tp;
+    return k->tensor_gathered_emb_tensors * cost->tp;
+}
+
+/* Of the [tokens, mlp] that a gated feed-forward has, two inputs and their product, what this one has. So
+ * counted beside tensor parallelism; elsewhere steps without a gate were compiled that hold as many. */
+static double mlp_frac(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    const double gated = 3.0;
+    return cost->tp > 1 ? (layer->mlp_inputs + 1.0) / gated : 1.0;
+}
 
 static struct moments moments_of(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     const struct adv_constants *k = cost->constants;
     struct widths w = widths_of(cost, layer);
-    double emb =
-        (double)cost->model->emb_dim * (k->layer_emb_tensors + k->layer_gathered_emb_tensors * cost->tp);
-    double in_mlp = k->mlp_width_tensors * w.mlp + k->mlp_query_tensors * w.query;
-    double in_attention = k->attention_width_tensors * w.mlp + k->attention_query_tensors * w.query +
-                          k->query_partials_frac * w.query_partials +
+    double exchanged = (double)cost->model->emb_dim * exchanged_emb_tensors(cost, layer);
+    double emb = (double)cost->model->emb_dim * k->layer_emb_tensors + exchanged;
+    double mlp_tensors = cost->tp > 1 ? k->tensor_mlp_width_tensors : k->mlp_width_tensors;
+    double in_mlp = mlp_frac(cost, layer) * mlp_tensors * w.mlp + k->mlp_query_tensors * w.query;
+    double partials = k->query_partials_frac * w.query_partials;
+    double in_attention = mlp_frac(cost, layer) * k->attention_width_tensors * w.mlp +
+                          k->attention_query_tensors * w.query + partials +
                           k->attention_key_value_tensors * w.key_value + w.unrolled_key_value;
     double scores = score_bytes(cost, layer);
     double random_bits = random_bits_bytes(cost, layer, w.mlp);
@@ -123,6 +147,7 @@ static struct moments moments_of(const struct adv_cost *cost, const struct adv_l
     return (struct moments){
         activation_bytes * cost->tokens * (emb + in_mlp) + scores + random_bits,
         activation_bytes * cost->tokens * (emb + in_attention) + scores + mask_pair_bytes * pairs,
+        activation_bytes * cost->tokens * exchanged, activation_bytes * cost->tokens * partials,
         pairs > 0.0 ? activation_bytes * cost->tokens * (emb + in_index) + index_pair_bytes * pairs : 0.0};
 }
 
@@ -195,10 +220,11 @@ struct adv_working adv_memory_layer_working(const struct adv_cost *cost, const s
     if (attends) routed *= k->attention_routed_frac;
     double tokens = attends ? moments.in_attention_bytes : moments.in_feed_forward_bytes;
     double scores = score_bytes(cost, layer);
+    double turn = moments.exchanged_bytes + (attends ? moments.partial_bytes : 0.0);
     if (moments.in_index_bytes > tokens + routed) { /* ahead of the experts */
         tokens = moments.in_index_bytes;
-        routed = scores = 0.0;
+        routed = scores = turn = 0.0;
     }
-    return (struct adv_working){tokens, scores, chunks_bytes(cost, layer), routed,
-                                weights_bytes(cost, params)};
+    return (struct adv_working){
+        tokens, scores, turn, chunks_bytes(cost, layer), routed, weights_bytes(cost, params)};
 }

@@ -66,7 +66,9 @@ static const char *option_of(const struct compiled_row *row)
                                            {"head-", "logits and their gradient"},
                                            {"unscanned-", "layers that are not scanned"},
                                            {"linear-", "gated delta nets"},
-                                           {"nested-", "blocks with loops of their own"}};
+                                           {"nested-", "blocks with loops of their own"},
+                                           {"user-", "meshes and policies drawn at random"},
+                                           {"tensor-", "tensor parallelism"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strncmp(row->row->id, kinds[i][0], strlen(kinds[i][0])) == 0) return kinds[i][1];
     return "others";

@@ -360,7 +360,8 @@ static void no_advice_and_no_search_puts_window_layers_under_a_ring(void **state
 {
     (void)state;
     static struct run run;
-    static const char *const searches[] = {"{}", "{\"max_changes\":2}", "{\"max_changes\":1,\"top_k\":50}"};
+    static const char *const searches[] = {"{}", "{\"max_changes\":2}",
+                                           "{\"max_changes\":1,\"top_k\":50,\"fit_probability\":0.6}"};
     json_t *request =
         json_pack("{s:s, s:{s:s, s:s}, s:{s:f, s:i, s:i, s:i, s:b, s:b, s:s}}", "model", "gemma3-27b",
                   "cluster", "chip", "v6e", "topology", "16x16", "config", "per_device_batch_size", 0.5,

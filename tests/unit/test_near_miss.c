@@ -79,8 +79,8 @@ static void changes_that_cost_as_much_come_by_what_they_make(void **state)
     (void)state;
     struct adv_search_result result;
     fixture_search(&fixture,
-                   "{\"model\":\"llama3.1-405b\",\"cluster\":{\"chip\":\"v5e\",\"topology\":\"16x16\"},"
-                   "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":2048}}",
+                   "{\"model\":\"qwen3-480b-a35b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"
+                   "\"workload\":{\"seq_len\":4096,\"global_batch_sequences\":256}}",
                    &result);
     assert_int_equal(result.near_count, ADV_SEARCH_NEAR);
     int alike = 0;
@@ -116,7 +116,7 @@ static void a_share_of_the_memory_is_what_a_near_miss_is_measured_by(void **stat
 }
 
 #define LONG_8B                                                                                              \
-    "\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"                       \
+    "\"model\":\"qwen3-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"                          \
     "\"workload\":{\"seq_len\":32768,\"global_batch_sequences\":64}"
 
 /* MaxText ignores the key of a tensor under a named policy, and what is pinned is not changed by a search. */

@@ -508,6 +508,18 @@ static void write_constants(struct problem *problem, const char *path, const cha
     (void)fclose(file);
 }
 
+static void judge_all(struct problem *problem)
+{
+    const size_t rows = (size_t)problem->rows->count;
+    problem->use = calloc(rows, sizeof *problem->use);
+    problem->left_out = calloc(rows, sizeof *problem->left_out);
+    problem->sort = calloc(rows, sizeof *problem->sort);
+    for (int i = 0; i < problem->rows->count; i++) {
+        judge(problem, i);
+        problem->use[i] = problem->rows->rows[i].judged;
+    }
+}
+
 int main(int argc, char **argv)
 {
     adv_err err;
@@ -541,14 +553,7 @@ int main(int argc, char **argv)
     }
     problem.only = only;
     set_priors(&problem);
-    bool *use = calloc((size_t)rows.count, sizeof *use);
-    for (int i = 0; i < rows.count; i++) {
-        judge(&problem, i);
-        use[i] = rows.rows[i].judged;
-    }
-    problem.use = use;
-    problem.left_out = calloc((size_t)rows.count, sizeof *problem.left_out);
-    problem.sort = calloc((size_t)rows.count, sizeof *problem.sort);
+    judge_all(&problem);
     show(&problem);
     if (write_to) {
         leave_out(&problem);
@@ -565,7 +570,7 @@ int main(int argc, char **argv)
         write_constants(&problem, write_to, date);
     }
     if (print) print_rows(&problem);
-    free(use);
+    free(problem.use);
     free(problem.left_out);
     free(problem.sort);
     return 0;

@@ -98,6 +98,26 @@ static void routed_rows_beside_delta_nets_wait_where_they_have_no_room(void **st
     assert_true(part_at(b, ADV_AT_BACKWARD, "routed_working_set") > 0.2 * routed);
 }
 
+/* What packing loses, and logits that outlive the loss, differ beside transfers. */
+static double backward_peak_bytes(const struct bench *b)
+{
+    return b->estimate.backward_peak_bytes - part_at(b, ADV_AT_BACKWARD, "fragmentation") -
+           part_at(b, ADV_AT_BACKWARD, "logits");
+}
+
+static void an_offloaded_input_lies_on_the_host(void **state)
+{
+    (void)state;
+    struct bench *b = open_full("llama3.1-8b", "v5p", 4, 4, 4);
+    (void)bench_estimate(b);
+    const double kept = bench_bytes(b, "saved_activations"), peak = backward_peak_bytes(b);
+    b->plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
+    (void)bench_estimate(b);
+    assert_close(bench_bytes(b, "saved_activations"), 0.0, 0.0);
+    assert_true(fabs(peak - kept - backward_peak_bytes(b)) < 0.1 * kept); /* some wait to be sent */
+    assert_close(b->estimate.host_bytes_per_host, 4.0 * kept, 1e-12);
+}
+
 static void layers_out_of_a_scan_are_recomputed_early_as_far_as_memory_goes(void **state)
 {
     (void)state;
@@ -420,6 +440,7 @@ int main(void)
         cmocka_unit_test(a_delta_net_with_a_checkpoint_of_its_own_is_alone),
         cmocka_unit_test(layers_behind_the_blocks_of_qwen3_next_have_all_their_weights_at_once),
         cmocka_unit_test(routed_rows_beside_delta_nets_wait_where_they_have_no_room),
+        cmocka_unit_test(an_offloaded_input_lies_on_the_host),
         cmocka_unit_test(layers_out_of_a_scan_are_recomputed_early_as_far_as_memory_goes),
         cmocka_unit_test(gradients_of_layers_out_of_a_scan_stay_whole_where_weights_are_gathered_whole),
         cmocka_unit_test(gradients_of_blocks_with_loops_of_their_own_come_in_turn),

@@ -5,7 +5,7 @@ import { loadCatalog } from './catalog.js';
 import { showCompare } from './compare.js';
 import { byId, h, loading } from './dom.js';
 import { clearErrors } from './errors.js';
-import { failedPage } from './failure.js';
+import { failedPage, missingPage } from './failure.js';
 import { connectForm, openLink, returnToForm, showFormFailure, useCatalog, writeState } from './form.js';
 import { connectKernels, openKernels } from './kernel_form.js';
 import { queryToState } from './permalink.js';
@@ -23,6 +23,7 @@ const TITLES = {
   accuracy: 'Accuracy – TPU Advisor',
   sweeps: 'Sweeps – TPU Advisor',
   sweep: 'Sweep – TPU Advisor',
+  missing: 'No such page – TPU Advisor',
 };
 
 // Each visit fills a place of its own, so an answer that arrives after the reader has moved on is not seen.
@@ -36,6 +37,7 @@ async function showOther(route) {
     sweeps: () => import('./sweeps.js').then(({ showSweeps }) => showSweeps(place, route.query)),
     sweep: () => import('./sweeps.js').then(({ showSweep }) => showSweep(place, route.id, route.query)),
     accuracy: () => import('./accuracy.js').then(({ showAccuracy }) => showAccuracy(place, route.query)),
+    missing: () => place.replaceChildren(missingPage(route.path)),
   };
   byId('view-other').replaceChildren(place);
   try {

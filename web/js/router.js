@@ -1,5 +1,5 @@
 // Views by the part after "#": "#/?…" the plan form, "#/kernels?…" the kernel form, "#/runs", "#/runs/ID", "#/compare?runs=a,b",
-// "#/accuracy", "#/sweeps", "#/sweeps/ID".
+// "#/accuracy", "#/sweeps", "#/sweeps/ID"; any other part is a view that is missing.
 
 // What no browser writes may be typed or cut off: then the text itself is the part.
 function decoded(part) {
@@ -19,6 +19,7 @@ export function parseRoute(hash) {
   if (parts[0] === 'compare')
     return { view: 'compare', runs: (new URLSearchParams(query).get('runs') ?? '').split(',').filter(Boolean) };
   if (parts[0] === 'kernels') return { view: 'kernels', query };
+  if (parts.length) return { view: 'missing', path };
   return { view: 'plan', query };
 }
 

@@ -177,3 +177,13 @@ test('a tuning of which no number is known', async () => {
   await page.waitForSelector('.lanes');
   await holds(page, '#k-results');
 });
+
+test('an address that leads nowhere says so, and is left by its link', async () => {
+  const page = await open({}, { path: '/#/nosuchpage?a=b' });
+  await page.getByRole('heading', { name: 'No such page' }).waitFor();
+  assert.match(await page.locator('#view-other').innerText(), /#\/nosuchpage is not one of them/);
+  assert.match(await page.title(), /^No such page/);
+  assert.deepEqual(await axe(page), []);
+  await page.click('#view-other a');
+  await page.locator('#view-plan').waitFor();
+});

@@ -188,6 +188,8 @@ test('addresses lead to their views', () => {
   assert.deepEqual(parseRoute('#/runs/a%2Fb'), { view: 'run', id: 'a/b' });
   assert.deepEqual(parseRoute('#/compare?runs=a,b'), { view: 'compare', runs: ['a', 'b'] });
   assert.equal(parseRoute('').view, 'plan');
+  assert.equal(parseRoute('#/').view, 'plan');
+  assert.deepEqual(parseRoute('#/nosuchpage?a=b'), { view: 'missing', path: '/nosuchpage' });
   assert.deepEqual(parseRoute('#/runs/%E0%A4%A'), { view: 'run', id: '%E0%A4%A' }, 'an address that was cut off');
 });
 

@@ -6,6 +6,8 @@ usage: cases.py options OUT.json            one setting at a time on small dense
        cases.py recipes OUT.json E2E.json   published runs
        cases.py plans OUT.json --seed N --jobs N [--ranks N] [--quantization NAME]
                                             what `advise` ranks first for drawn jobs
+       cases.py configurations OUT.json --seed N --jobs N [--chips NAME,NAME...]
+                                            what nobody advised: drawn meshes, policies, tiles and batches
 
 Plans come from the program named by ADVISOR (build/tpu-advisor otherwise). A case is {id, request}.
 """
@@ -302,11 +304,11 @@ SLICES = {"tpu7x": ["2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8"], "v6e"
 HBM_GB = {"tpu7x": 192, "v6e": 32, "v5p": 95, "v5e": 16, "v4": 32}
 
 
-def ask(command, request):
+def ask(command, request, quietly=False):
     """The program's answer, or None and a line that says why."""
     run = subprocess.run([os.environ.get("ADVISOR", "build/tpu-advisor"), command, "-"], input=json.dumps(request),
                          capture_output=True, text=True, check=False)
-    if run.returncode:
+    if run.returncode and not quietly:
         print(request["model"], run.stderr.strip()[:200])
     return None if run.returncode else json.loads(run.stdout)
 
@@ -367,19 +369,88 @@ def plans(seed, count, ranks, quantization=None):
             yield {"id": f"plan-{name}-r{plan['rank']}-{digest:04x}", "request": request, "drawn": drawn}
 
 
+PRESETS = POLICIES[:-1]
+TILES = ("sa_block_q", "sa_block_kv", "sa_block_kv_compute", "sa_block_q_dkv", "sa_block_kv_dkv", "sa_block_kv_dkv_compute")
+
+
+def draw_mesh(generator, cluster, routed):
+    """Degrees by axis: each physical axis of the slice goes to one logical axis."""
+    physical = [int(size) for size in cluster["topology"].split("x")] + ([2] if cluster["chip"] == "tpu7x" else [])
+    axes = ["fsdp", "fsdp", "tensor", "tensor", "context", "data", "fsdp_transpose"] + (["expert"] * 2 if routed else [])
+    degrees = {"fsdp": 1}
+    for size in physical:
+        axis = generator.choice(axes) if generator.random() < 0.7 else "fsdp"
+        degrees[axis] = degrees.get(axis, 1) * size
+    return {axis: degree for axis, degree in degrees.items() if degree > 1 or axis == "fsdp"}
+
+
+def draw_configuration(generator, model, chips, flags):
+    chip = generator.choice(chips)
+    cluster = {"chip": chip, "topology": generator.choice(SLICES[chip])}
+    degrees = draw_mesh(generator, cluster, model["keys"].get("num_experts", 1) > 1)
+    seq, batch = generator.choice([2048, 4096, 8192, 16384, 32768]), generator.choice([0.25, 0.5, 1, 2, 4, 8])
+    shared = batch * degrees.get("tensor", 1) * degrees.get("context", 1)
+    if shared < 1 or shared % 1:
+        return None
+    config = {"model_name": model["name"], **{f"ici_{axis}_parallelism": degree for axis, degree in degrees.items()},
+              "max_target_length": seq, "per_device_batch_size": batch, "attention": "flash", "override_model_config": True,
+              "remat_policy": "full" if generator.random() < 0.4 else generator.choice(PRESETS)}
+    if generator.random() < 0.6:
+        config["sa_use_fused_bwd_kernel"] = True
+    config.update(dict.fromkeys(TILES, generator.choice([512, 1024, 2048])) if generator.random() < 0.7 else {})
+    if generator.random() < 0.2:
+        config["gradient_accumulation_steps"] = generator.choice([2, 4])
+    if generator.random() < 0.2:
+        config["num_vocab_tiling"] = generator.choice([2, 4, 8])
+    return {"model": model["name"], "cluster": cluster, "config": config,
+            "xla_flags": flags[chip] if generator.random() < 0.7 else []}
+
+
+def usual_flags(chips):
+    """What `advise` sets for a dense model of a chip."""
+    job = {"model": "llama3.1-8b", "workload": {"seq_len": 4096, "per_device_batch_size": 1}}
+    return {chip: ask("advise", {**job, "cluster": {"chip": chip, "topology": SLICES[chip][1]}})["ranked"][0]["xla_flags"]
+            for chip in chips}
+
+
+def configurations(seed, count, chips):
+    """Legal ones that fill a fifth of the memory to a little more than all of it."""
+    generator, flags = random.Random(seed), usual_flags(chips)
+    models = json.load(open(MODELS, encoding="utf-8"))["models"]
+    while count > 0:
+        request = draw_configuration(generator, generator.choice(models), chips, flags)
+        answer = ask("estimate", request, quietly=True) if request else None
+        if not answer:
+            continue
+        estimate = answer.get("estimate", answer)
+        bytes_ = estimate["hbm_bytes_per_device"]
+        if not 0.2 < bytes_ / estimate["hbm_limit_bytes_per_device"] < 1.05:
+            continue
+        count -= 1
+        cluster, config = request["cluster"], request["config"]
+        degrees = "".join(f"-{key[4:-12]}{config[key]}" for key in config if key.endswith("_parallelism") and config[key] > 1)
+        digest = zlib.crc32(json.dumps(request, sort_keys=True).encode()) & 0xFFFF
+        yield {"id": f"user-{request['model']}-{cluster['chip']}-{cluster['topology']}{degrees}-{config['remat_policy']}-{digest:04x}",
+               "request": request, "drawn": {"seed": seed, "predicted_bytes_per_device": bytes_,
+                                             "fit_probability": estimate["fit_probability"]}}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("kind", choices=("options", "families", "recipes", "plans"))
+    parser.add_argument("kind", choices=("options", "families", "recipes", "plans", "configurations"))
     parser.add_argument("out")
     parser.add_argument("rows", nargs="?")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--quantization")
+    parser.add_argument("--chips", default=",".join(SLICES))
     options = parser.parse_args()
     made = {"options": lambda: [*dense_options(), *routed_options(), *quantized_options(), *unscanned_options(),
                                 *linear_options(), *nested_options()], "families": lambda: [*families()],
-            "recipes": lambda: [*recipes(options.rows)], "plans": lambda: [*plans(options.seed, options.jobs, options.ranks, options.quantization)]}[options.kind]()
+            "recipes": lambda: [*recipes(options.rows)],
+            "configurations": lambda: [*configurations(options.seed, options.jobs, options.chips.split(","))],
+            "plans": lambda: [*plans(options.seed, options.jobs, options.ranks, options.quantization)]}[options.kind]()
     with open(options.out, "w", encoding="utf-8") as out:
         json.dump(made, out, indent=0)
     print(len(made), "cases")

@@ -152,29 +152,36 @@ static void print_certainty(const struct compiled_rows *rows)
     (void)printf("\nLog loss of the verdicts: %.4f.\n", loss / judged);
 }
 
-/* First plans of jobs that were drawn at random, as they were predicted when nothing had been fitted to them:
- * the error that a new job sees. */
-static void print_drawn(const struct compiled_rows *rows)
+/* One line of what was predicted of drawn rows when nothing had been fitted to them: first plans of jobs
+ * (rank 1), or configurations that nobody advised (no rank). */
+static void print_drawn_kind(const struct compiled_rows *rows, const char *kind, int rank)
 {
     static double errors[ROWS_MAX];
     double sum = 0.0;
     int count = 0, taken = 0;
     for (int i = 0; i < rows->count && count < ROWS_MAX; i++) {
         const struct compiled_row *row = &rows->rows[i];
-        if (json_integer_value(json_object_get(row->drawn, "rank")) != 1 || isnan(row->need_bytes)) continue;
+        if (!row->drawn || isnan(row->need_bytes)) continue;
+        if (json_integer_value(json_object_get(row->drawn, "rank")) != rank) continue;
         const double said = json_number_value(json_object_get(row->drawn, "predicted_bytes_per_device"));
         sum += json_number_value(json_object_get(row->drawn, "fit_probability"));
         taken += row->fits;
         errors[count++] = log(said / row->need_bytes);
     }
-    if (count == 0) return;
-    (void)printf(
-        "\n## Plans as they were predicted before they were compiled\n\nFirst plans of jobs drawn at "
-        "random (`cases.py plans`), by what the engine said before anything was fitted to them.\n\n"
-        "| plans | the compiler took | expected | median %% | p90 %% | max %% |\n"
-        "| --: | --: | --: | --: | --: | --: |\n| %d | %d | %.1f | %.1f | %.1f | %.1f |\n",
-        count, taken, sum, abs_quantile(errors, count, 0.5), abs_quantile(errors, count, 0.9),
-        abs_quantile(errors, count, 1.0));
+    if (count > 0)
+        (void)printf("| %s | %d | %d | %.1f | %.1f | %.1f | %.1f |\n", kind, count, taken, sum,
+                     abs_quantile(errors, count, 0.5), abs_quantile(errors, count, 0.9),
+                     abs_quantile(errors, count, 1.0));
+}
+
+static void print_drawn(const struct compiled_rows *rows)
+{
+    (void)printf("\n## As predicted before it was compiled\n\nDrawn at random (`cases.py plans`, "
+                 "`cases.py configurations`), by what the engine said before anything was fitted to it.\n\n"
+                 "| drawn | rows | the compiler took | expected | median %% | p90 %% | max %% |\n"
+                 "| --- | --: | --: | --: | --: | --: | --: |\n");
+    print_drawn_kind(rows, "first plans of jobs", 1);
+    print_drawn_kind(rows, "configurations nobody advised", 0);
 }
 
 static int by_error(const void *a, const void *b)

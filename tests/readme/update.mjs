@@ -118,7 +118,7 @@ function memory() {
     const rows = lines.filter((line) => /^\| (by|chip|all) \|/.test(line) && !line.includes('models that people train'));
     const cells = rows.map((line) => line.split('|').slice(2, -1).map((cell) => cell.trim()));
     const named = [['chip', ...cells[0].slice(1)], ...cells.slice(2), cells[1]].map((row) => `| ${row.join(' | ')} |`);
-    const begin = lines.indexOf('## Plans as they were predicted before they were compiled');
+    const begin = lines.indexOf('## As predicted before it was compiled');
     const end = lines.findIndex((line, at) => at > begin && line.startsWith('## '));
     if (begin < 0 || cells.length < 4) throw new Error('tests/compile/report.md has changed its form');
     const [head, ...rest] = named;

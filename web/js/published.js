@@ -19,6 +19,7 @@ const TITLES = {
   'fit_probability from': 'probability to fit, from',
   'on average': 'probability, on average',
   expected: 'it was expected to take',
+  drawn: 'drawn at random',
 };
 
 // Of a table of rows by many kinds those of each chip, and of all. Pure.
@@ -65,6 +66,6 @@ export const publishedPanel = () =>
 export const compiledPanel = () =>
   panel(
     'Compiled steps',
-    'How far off the predicted memory is from what XLA counts when it compiles the step, and whether its verdict, fits or not, was foreseen. The counts of memory are fitted on these steps; the last table has the first plans of jobs drawn at random, by what was predicted before they were compiled.',
+    'How far off the predicted memory is from what XLA counts when it compiles the step, and whether its verdict, fits or not, was foreseen. The counts of memory are fitted on these steps; the last table has what was drawn at random, first plans of jobs and configurations that nobody advised, by what was predicted before they were compiled.',
     typeof COMPILED === 'undefined' ? [] : COMPILED,
   );

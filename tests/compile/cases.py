@@ -424,7 +424,8 @@ def configurations(seed, count, chips):
             continue
         estimate = answer.get("estimate", answer)
         bytes_ = estimate["hbm_bytes_per_device"]
-        if not 0.2 < bytes_ / estimate["hbm_limit_bytes_per_device"] < 1.05:
+        refused = any(warning["code"] == "split-axes" for warning in estimate["warnings"])
+        if refused or not 0.2 < bytes_ / estimate["hbm_limit_bytes_per_device"] < 1.05:
             continue
         count -= 1
         cluster, config = request["cluster"], request["config"]

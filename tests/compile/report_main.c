@@ -52,23 +52,25 @@ static void add(const char *kind, const char *name, const struct compiled_row *r
 /* The purpose of a row: the part of its id before the chip, or what kind of row it is. */
 static const char *option_of(const struct compiled_row *row)
 {
-    static const char *const kinds[][2] = {{"plan-", "plans of advise"},
-                                           {"recipe-", "published runs"},
-                                           {"family-", "one model of a family"},
-                                           {"routed", "small models with experts"},
-                                           {"off-", "what goes to the host"},
-                                           {"dense", "one setting of a small model"},
-                                           {"quant-", "quantised small models"},
-                                           {"unpipelined-", "host transfers that are not pipelined"},
-                                           {"odd", "one setting of a small model"},
-                                           {"peeled-", "stacks beside tensors on the host"},
-                                           {"blocks-", "stacks of models with blocks of layers"},
-                                           {"head-", "logits and their gradient"},
-                                           {"unscanned-", "layers that are not scanned"},
-                                           {"linear-", "gated delta nets"},
-                                           {"nested-", "blocks with loops of their own"},
-                                           {"user-", "meshes and policies drawn at random"},
-                                           {"tensor-", "tensor parallelism"}};
+    static const char *const kinds[][2] = {
+        {"plan-", "plans of advise"},
+        {"recipe-", "published runs"},
+        {"family-", "one model of a family"},
+        {"routed", "small models with experts"},
+        {"off-", "what goes to the host"},
+        {"dense", "one setting of a small model"},
+        {"quant-", "quantised small models"},
+        {"unpipelined-", "host transfers that are not pipelined"},
+        {"odd", "one setting of a small model"},
+        {"peeled-", "stacks beside tensors on the host"},
+        {"blocks-", "stacks of models with blocks of layers"},
+        {"head-", "logits and their gradient"},
+        {"unscanned-", "layers that are not scanned"},
+        {"linear-", "gated delta nets"},
+        {"nested-", "blocks with loops of their own"},
+        {"user-", "meshes and policies drawn at random"},
+        {"tensor-", "tensor parallelism"},
+        {"tiled-gather-", "tiles of the vocabulary beside context shards"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strncmp(row->row->id, kinds[i][0], strlen(kinds[i][0])) == 0) return kinds[i][1];
     return "others";

@@ -61,7 +61,7 @@ test('advise ranks plans that fit', async () => {
 
 test('of a space that is too large for a request a part is searched, and the answer says so', async () => {
   const request = { model: 'deepseek3-671b', cluster: { chip: 'tpu7x', topology: '16x16x16', slices: 8 },
-    workload: { seq_len: 8192, global_batch_sequences: 4194304, quantization: 'any' }, search: { top_k: 100, max_evaluations: 10000 } };
+    workload: { seq_len: 8192, global_batch_sequences: 4194304, quantization: 'any' }, search: { top_k: 100, max_evaluations: 20000 } };
   const response = await daemon.post('/v1/advise', request);
   const text = await response.text();
   assert.equal(response.status, 200, text);

@@ -37,7 +37,7 @@ const noted = async (from, to, limits = {}) => {
   return Object.fromEntries(notes.map(({ code, detail }) => [code, detail]));
 };
 const cluster = (extra) => ({ chip: 'v6e', topology: '2x4', slices: 1, ...extra });
-const whatIf = cluster({ overrides: { hbm_usable_bytes_per_device: 200e9 } });
+const whatIf = cluster({ overrides: { hbm_usable_bytes_per_device: 240e9 } });
 
 test('a candidate that fits only on what-if hardware passes with a note, on either side and in every report', async () => {
   const big = request({ cluster: whatIf }, { per_device_batch_size: 8, remat_policy: 'minimal' });

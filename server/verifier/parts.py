@@ -7,8 +7,15 @@ import re
 ROUTED = re.compile(r"sort_activations|ffn_act|ragged|weight_sum|unsort|gmm|EBCM|EBCH|MoeBlock|all_to_all")
 
 
+def holds_sequences(dims, sizes):
+    """Whether one dimension is a device's part of a sequence."""
+    length, shards = sizes.get("max_target_length"), sizes.get("ici_context_parallelism") or 1
+    return bool(length) and (length in dims or length // max(1, shards) in dims)
+
+
 def part_of(shape, operation, sizes):
-    """The part's name or None. `sizes`: vocab_size, emb_dim, num_decoder_layers of the model."""
+    """The part's name or None. `sizes`: vocab_size, emb_dim and num_decoder_layers of the model, max_target_length and
+    ici_context_parallelism of the plan. A stack over the layers may be named after the zeros that it starts from."""
     dims = [int(n) for n in re.findall(r"\d+", shape.partition("[")[2].partition("]")[0])]
     if not dims:
         return None
@@ -20,7 +27,10 @@ def part_of(shape, operation, sizes):
     if of_weights:
         return "weight_copies"
     if layers and layers > 1 and layers in dims[:2] and len(dims) > 2:
-        return "gradients" if backward else "saved_activations" if "jvp" in operation else None
+        if holds_sequences(dims, sizes):
+            return "saved_activations"
+        starts = operation.startswith("broadcast")
+        return "gradients" if backward or starts else "saved_activations" if "jvp" in operation else None
     if "all-gather" in operation or "all_gather" in operation:
         return "gathered_weights"
     if "checkpoint" in operation or "while/body" in operation:

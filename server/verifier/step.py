@@ -97,7 +97,8 @@ def arguments(request, known, renamed=(), left_out=OF_THE_RUN):
 def tell(config, folder):
     """Leaves word that MaxText took the configuration, and the sizes by which buffers are told apart."""
     about = {name: getattr(config, name, None) for name in ("vocab_size", "emb_dim", "num_decoder_layers", "use_indexer",
-                                                            "indexer_sparse_training")}
+                                                            "indexer_sparse_training", "max_target_length",
+                                                            "ici_context_parallelism")}
     with open(os.path.join(folder, "checked"), "w", encoding="utf-8") as out:
         json.dump(about, out)
     return config

@@ -36,6 +36,8 @@ test('a small plan compiles, fits, and needs about what was predicted', options,
   assert.deepEqual(result.unknown_flags, ['xla_sc_disjoint_spmem']);
   const always = result.parts.find((part) => part.name === 'weights_and_optimizer_state');
   assert.ok(Math.abs(always.predicted_bytes_per_device / always.compiled_bytes_per_device - 1) < 0.02, 'weights are weights');
+  const saved = result.parts.find((part) => part.name === 'saved_activations');
+  assert.ok(Math.abs(saved.predicted_bytes_per_device / saved.compiled_bytes_per_device - 1) < 0.02, JSON.stringify(result.parts));
 });
 
 test('what does not fit is refused by XLA with its bytes', options, async () => {

@@ -11,6 +11,7 @@
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/space_batch.h"
+#include "engine/search/space_choices.h"
 
 /* Sequences of a microstep on each batch shard, beyond which no smaller batch is looked for. */
 static const double sequences_max = 1 << 20;
@@ -31,8 +32,12 @@ static bool breaks_more(const struct trial *trial)
                                       false) != NULL;
 }
 
+/* With the flags that a search gives such a plan: asked with the change pinned, it must find what is
+ * promised.
+ */
 static bool estimated(struct trial *trial)
 {
+    if (adv_choices_are_finished(trial->base)) adv_choices_finish(&trial->plan);
     trial->input.plan = &trial->plan;
     return !breaks_more(trial) && adv_estimate_plan(&trial->input, &trial->estimate, NULL, NULL) == ADV_OK;
 }

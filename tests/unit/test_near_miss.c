@@ -115,8 +115,8 @@ static void a_share_of_the_memory_is_what_a_near_miss_is_measured_by(void **stat
     fixture_close(&fixture);
 }
 
-#define LONG_8B                                                                                              \
-    "\"model\":\"qwen3-8b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"                          \
+#define LONG(model)                                                                                          \
+    "\"model\":\"" model "\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"4x4x4\"},"                         \
     "\"workload\":{\"seq_len\":32768,\"global_batch_sequences\":64}"
 
 /* MaxText ignores the key of a tensor under a named policy, and what is pinned is not changed by a search. */
@@ -124,19 +124,20 @@ static void a_change_of_what_is_pinned_is_said_with_all_that_it_takes(void **sta
 {
     (void)state;
     struct adv_search_result result;
-    fixture_search(&fixture, "{" LONG_8B ",\"pins\":{\"remat_policy\":\"minimal\"}}", &result);
+    fixture_search(&fixture, "{" LONG("qwen3-8b") ",\"pins\":{\"remat_policy\":\"minimal\"}}", &result);
     assert_says(&result, 1,
                 "; remat_policy=custom with decoder_layer_input=offload and mlpwi_0, mlpwi_1, mlpwo, "
                 "query_proj, key_proj, value_proj, out_proj=device would fit without the pin of "
                 "remat_policy: ");
     const double promised_s = remedied_s(&result.near_misses[1]);
     fixture_close(&fixture);
-    fixture_search(&fixture,
-                   "{" LONG_8B ",\"pins\":{\"remat_policy\":\"custom\",\"decoder_layer_input\":\"offload\","
-                   "\"mlpwi_0\":\"device\",\"mlpwi_1\":\"device\",\"mlpwo\":\"device\","
-                   "\"query_proj\":\"device\",\"key_proj\":\"device\",\"value_proj\":\"device\","
-                   "\"out_proj\":\"device\"}}",
-                   &result);
+    fixture_search(
+        &fixture,
+        "{" LONG("qwen3-8b") ",\"pins\":{\"remat_policy\":\"custom\",\"decoder_layer_input\":\"offload\","
+                             "\"mlpwi_0\":\"device\",\"mlpwi_1\":\"device\",\"mlpwo\":\"device\","
+                             "\"query_proj\":\"device\",\"key_proj\":\"device\",\"value_proj\":\"device\","
+                             "\"out_proj\":\"device\"}}",
+        &result);
     assert_true(result.found_count > 0);
     assert_true(result.found[0].estimate.step_time_s <= promised_s * (1 + ADV_RANK_TIE_FRAC));
     fixture_close(&fixture);
@@ -146,6 +147,22 @@ static void a_change_of_what_is_pinned_is_said_with_all_that_it_takes(void **sta
                    &result);
     assert_int_equal(result.found_count, 0);
     assert_says(&result, 0, " would fit without the pin of gradient_accumulation_steps: ");
+    fixture_close(&fixture);
+}
+
+/* A change is priced with the flags that a search sets beside it: tensors on the host are scheduled
+ * otherwise, which takes memory that the plan as it was did not need. */
+static void what_a_change_promises_is_found_when_it_is_pinned(void **state)
+{
+    (void)state;
+    struct adv_search_result result;
+    fixture_search(&fixture, "{" LONG("llama3.1-8b") ",\"pins\":{\"remat_policy\":\"minimal\"}}", &result);
+    assert_says(&result, 1, "; full remat would fit without the pin of remat_policy: ");
+    const double promised_s = remedied_s(&result.near_misses[1]);
+    fixture_close(&fixture);
+    fixture_search(&fixture, "{" LONG("llama3.1-8b") ",\"pins\":{\"remat_policy\":\"full\"}}", &result);
+    assert_true(result.found_count > 0);
+    assert_true(result.found[0].estimate.step_time_s <= promised_s * (1 + ADV_RANK_TIE_FRAC));
     fixture_close(&fixture);
 }
 
@@ -260,6 +277,7 @@ int main(void)
         cmocka_unit_test(changes_that_cost_as_much_come_by_what_they_make),
         cmocka_unit_test(a_share_of_the_memory_is_what_a_near_miss_is_measured_by),
         cmocka_unit_test(a_change_of_what_is_pinned_is_said_with_all_that_it_takes),
+        cmocka_unit_test(what_a_change_promises_is_found_when_it_is_pinned),
         cmocka_unit_test(a_batch_far_too_large_is_cut_into_as_many_microsteps_as_it_takes),
         cmocka_unit_test(where_nothing_can_accumulate_the_largest_batch_that_fits_is_named),
         cmocka_unit_test(a_slice_that_is_named_holds_the_request),

@@ -488,7 +488,7 @@ verify-test: all ## verification for real: MaxText and libtpu compile small plan
 
 .PHONY: fit-memory
 fit-memory: $(FIT_MEMORY_BIN) ## fit the counts of tensors in memory on the compiled steps
-	$(Q)$(FIT_MEMORY_BIN) --date "$$(date +%F)" --write engine/catalog/data/memory_constants.json $(COMPILED_ROWS)
+	$(Q)$(FIT_MEMORY_BIN) --write engine/catalog/data/memory_constants.json $(COMPILED_ROWS)
 
 .PHONY: clean
 clean: ## remove the build folders

@@ -1,6 +1,6 @@
 /* fit_main.c: fits the counts of memory_constants.json on compiled steps.
  *
- *   fit_memory [--write CONSTANTS] [--date DATE] [--only COUNT,COUNT...] [--rows] ROWS...
+ *   fit_memory [--write CONSTANTS] [--only COUNT,COUNT...] [--rows] ROWS...
  *
  * Levenberg-Marquardt on ln(predicted / compiled) through a pseudo-Huber loss; a count may not be negative.
  * Each count is shared by the generations that its row names. With --only the counts of other names stay what
@@ -10,13 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_multifit_nlinear.h>
 
+#include "engine/cost/fit.h"
+#include "tests/compile/fit_parameters.h"
 #include "tests/compile/rows.h"
 
-enum { CHIPS_MAX = 8, PARAMETERS_MAX = 96 };
+enum { CHIPS_MAX = 8 };
 static const double huber_log = 0.03; /* beyond 3 % a residual counts linearly */
 
 static const struct constant {
@@ -27,160 +30,6 @@ static const struct constant {
 constants[] = {ADV_MEMORY_CONSTANTS(ROW)};
 #undef ROW
 enum { CONSTANTS = sizeof constants / sizeof *constants };
-
-/* A count that is fitted: for the generations of a group, spelled "tpu7x v6e". */
-static const struct parameter {
-    const char *constant, *chips;
-    double prior, sd, high;
-} parameters[] = {
-#define ALL "tpu7x v6e v5p v5e v4"
-    {"loss_logits_tensors", ALL, 2.0, 0.03, 4.0},
-    {"gathered_loss_logits_tensors", "tpu7x v5p", 2.0, 0.1, 3.0},
-    {"gathered_loss_logits_tensors", "v4", 2.0, 0.2, 3.0},
-    {"gathered_loss_logits_tensors", "v6e", 1.1, 0.2, 3.0},
-    {"gathered_loss_logits_tensors", "v5e", 1.0, 0.2, 3.0},
-    {"accumulated_loss_logits_tensors", "tpu7x v5p v4", 2.0, 0.1, 3.0},
-    {"accumulated_loss_logits_tensors", "v6e v5e", 1.3, 0.3, 3.0},
-    {"tiled_logits_tensors", "tpu7x v6e v5p v4", 2.0, 0.2, 4.0},
-    {"tiled_logits_tensors", "v5e", 1.5, 0.5, 4.0},
-    {"gathered_tiled_logits_tensors", "tpu7x v5p v4", 2.0, 0.2, 4.0},
-    {"gathered_tiled_logits_tensors", "v6e v5e", 1.5, 0.3, 4.0},
-    {"late_logits_tensors", ALL, 1.0, 0.1, 2.0},
-    {"scheduled_late_logits_tensors", "tpu7x", 0.5, 0.3, 2.0},
-    {"scheduled_late_logits_tensors", "v6e v5p v5e v4", 0.1, 0.1, 2.0},
-    {"accumulated_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
-    {"accumulated_late_logits_tensors", "v6e v5p", 0.1, 0.2, 2.0},
-    {"accumulated_late_logits_tensors", "v5e v4", 0.5, 0.2, 2.0},
-    {"routed_accumulated_late_logits_tensors", ALL, 0.5, 0.2, 2.0},
-    {"sliced_late_logits_tensors", "tpu7x v6e v5e", 1.0, 0.1, 2.5},
-    {"sliced_late_logits_tensors", "v5p v4", 1.5, 0.2, 2.5},
-    {"accumulated_late_tiles", "tpu7x v6e v5p v4", 1.5, 0.5, 4.0},
-    {"accumulated_late_tiles", "v5e", 0.5, 0.5, 4.0},
-    {"peeled_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
-    {"peeled_late_logits_tensors", "v6e", 0.5, 0.3, 2.0},
-    {"peeled_late_logits_tensors", "v5e", 0.2, 0.2, 2.0},
-    {"turned_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
-    {"turned_late_logits_tensors", "v6e v5e", 0.1, 0.2, 2.0},
-    {"turned_late_logits_tensors", "v5p v4", 0.5, 0.3, 2.0},
-    {"peeled_late_logits_tensors", "v5p v4", 0.5, 0.2, 2.0},
-    {"windowed_peeled_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
-    {"windowed_peeled_late_logits_tensors", "v6e v5p", 0.1, 0.2, 2.0},
-    {"windowed_peeled_late_logits_tensors", "v5e v4", 0.3, 0.2, 2.0},
-    {"unscheduled_peeled_late_logits_tensors", ALL, 1.0, 0.2, 2.0},
-    /* held: of 19 such steps on v5p none keeps them */
-    {"few_late_logits_tensors", "v5p", 0.0, 0.02, 2.0},
-    {"few_late_logits_tensors", "tpu7x v6e v5e v4", 0.9, 0.1, 2.0},
-    {"tensor_late_logits_tensors", "tpu7x v6e v5p v5e", 0.9, 0.1, 2.0},
-    {"tensor_late_logits_tensors", "v4", 0.6, 0.3, 2.0},
-    {"tensor_tied_late_logits_tensors", "v6e v5p", 1.9, 0.1, 2.5},
-    {"tensor_tied_late_logits_tensors", "tpu7x v5e", 0.9, 0.2, 2.5},
-    {"tensor_tied_late_logits_tensors", "v4", 0.8, 0.3, 2.5},
-    {"tensor_tied_busy_late_logits_tensors", "v6e v5p", 0.4, 0.1, 2.5},
-    {"tensor_tied_busy_late_logits_tensors", "tpu7x v5e v4", 1.0, 0.2, 2.5},
-    {"gathered_late_logits_tensors", "tpu7x", 0.9, 0.2, 2.0},
-    {"gathered_late_logits_tensors", "v6e v5e", 0.1, 0.1, 2.0},
-    {"gathered_late_logits_tensors", "v5p v4", 0.3, 0.2, 2.0},
-    /* of four such steps on tpu7x one keeps all of them, three none */
-    {"routed_peeled_late_logits_tensors", "tpu7x", 0.3, 0.05, 2.0},
-    {"routed_peeled_late_logits_tensors", "v6e v5e", 0.1, 0.1, 2.0},
-    {"routed_peeled_late_logits_tensors", "v5p v4", 0.1, 0.1, 2.0},
-    {"loss_emb_tensors", ALL, 3.0, 0.5, 8.0},
-    {"loss_head_copies", ALL, 1.0, 0.3, 3.0},
-    {"scheduled_layer_frac", "tpu7x v5p", 0.9, 0.2, 1.5},
-    {"scheduled_layer_frac", "v6e", 0.9, 0.2, 1.5},
-    {"scheduled_layer_frac", "v5e", 0.9, 0.2, 1.5},
-    {"scheduled_layer_frac", "v4", 0.9, 0.2, 1.5},
-    {"gathered_layer_frac", "tpu7x v5p", 1.0, 0.1, 1.5},
-    {"gathered_layer_frac", "v6e", 1.0, 0.1, 1.5},
-    {"gathered_layer_frac", "v5e", 1.0, 0.1, 1.5},
-    {"gathered_layer_frac", "v4", 1.0, 0.1, 1.5},
-    {"loss_staging_tensors", ALL, 1.0, 0.5, 4.0},
-    {"query_partials_frac", ALL, 1.0, 0.05, 1.0},
-    {"sliced_stack_copies", ALL, 1.0, 0.2, 2.0},
-    {"gathered_loss_head_copies", "tpu7x v5p v4", 1.0, 0.5, 4.0},
-    {"gathered_loss_head_copies", "v6e v5e", 2.0, 0.5, 4.0},
-    {"single_loss_head_copies", ALL, 1.0, 0.3, 4.0},
-    {"accumulated_loss_head_copies", ALL, 1.0, 0.3, 4.0},
-    {"gathered_tiled_head_copies", "tpu7x v5p v4", 1.0, 0.5, 4.0},
-    {"gathered_tiled_head_copies", "v6e v5e", 3.0, 0.5, 4.0},
-    {"gathered_late_head_copies", "tpu7x v5p v4", 1.0, 0.7, 4.0},
-    {"gathered_late_head_copies", "v6e v5e", 1.0, 0.7, 4.0},
-    {"gathered_late_tiled_head_copies", ALL, 0.3, 0.5, 4.0},
-    {"gathered_layer_weights_copies", ALL, 1.2, 0.7, 4.0},
-    {"late_head_copies", ALL, 0.1, 0.3, 2.0},
-    {"late_emb_tensors", ALL, 4.0, 0.5, 8.0},
-    {"gathered_late_emb_tensors", ALL, 1.0, 0.5, 8.0},
-    {"layer_emb_tensors", "tpu7x v5p", 3.0, 0.5, 16.0},
-    {"layer_emb_tensors", "v6e v5e v4", 3.0, 0.5, 16.0},
-    {"tensor_windowed_shards", "tpu7x v6e v5p", 10.0, 2.0, 40.0},
-    {"tensor_windowed_shards", "v5e v4", 15.0, 4.0, 40.0},
-    {"tensor_windowed_emb_tensors", ALL, 2.0, 0.5, 8.0},
-    {"tensor_gathered_emb_tensors", ALL, 3.0, 0.5, 8.0},
-    {"tensor_mlp_width_tensors", ALL, 3.5, 0.5, 16.0},
-    {"mlp_width_tensors", "tpu7x v5p", 4.0, 0.3, 8.0},
-    {"mlp_width_tensors", "v6e", 4.0, 0.3, 8.0},
-    {"mlp_width_tensors", "v5e", 4.0, 0.3, 8.0},
-    {"mlp_width_tensors", "v4", 4.0, 0.3, 8.0},
-    {"mlp_query_tensors", ALL, 2.0, 0.5, 8.0},
-    {"attention_width_tensors", "tpu7x v5p", 3.0, 0.2, 8.0},
-    {"attention_width_tensors", "v6e", 3.0, 0.2, 8.0},
-    {"attention_width_tensors", "v5e", 3.0, 0.2, 8.0},
-    {"attention_width_tensors", "v4", 3.0, 0.2, 8.0},
-    {"attention_query_tensors", "tpu7x v5p", 3.0, 0.5, 16.0},
-    {"attention_query_tensors", "v6e v5e v4", 3.0, 0.5, 16.0},
-    {"attention_key_value_tensors", ALL, 2.0, 0.5, 16.0},
-    {"random_bits_tensors", "tpu7x", 1.0, 1.0, 4.0},
-    {"random_bits_tensors", "v6e v5p v5e v4", 0.5, 0.5, 4.0},
-    {"layer_weights_copies", ALL, 0.7, 0.5, 4.0},
-    {"expert_weights_copies", ALL, 1.0, 0.7, 4.0},
-    {"routed_emb_tensors", ALL, 5.5, 0.5, 16.0},
-    {"routed_width_tensors", ALL, 3.0, 0.2, 16.0},
-    {"attention_routed_frac", ALL, 0.3, 0.3, 1.0},
-    {"slot_emb_tensors", ALL, 3.0, 1.5, 16.0},
-    {"slot_width_tensors", ALL, 3.0, 1.5, 16.0},
-    {"slot_mask_tensors", ALL, 2.0, 1.0, 16.0},
-    {"block_layers_frac", ALL, 0.5, 0.3, 2.0},
-    {"block_kept_layers", ALL, 1.5, 1.0, 5.0},
-    {"alone_frac", ALL, 1.0, 0.1, 1.5},
-    {"peeled_alone_frac", ALL, 0.8, 0.2, 1.5},
-    {"behind_frac", ALL, 0.7, 0.1, 1.0},
-    {"peeled_behind_loss_frac", ALL, 0.5, 0.2, 1.5},
-    {"peeled_behind_frac", ALL, 0.8, 0.2, 1.5},
-    {"peeled_begun_frac", ALL, 0.6, 0.1, 1.0},
-    /* held: 9 of 14 compiled steps have one [tokens, mlp] a layer, the others all and more, their weights'
-     * gradients being put off to the end; what decides is not known */
-    {"unscanned_early_frac", "tpu7x", 0.33, 0.01, 1.5},
-    {"unscanned_early_frac", "v5e", 0.3, 0.2, 1.5},
-    {"unscanned_early_frac", "v6e v5p v4", 1.0, 0.2, 1.5},
-    {"gathered_early_frac", "tpu7x", 1.0, 0.2, 1.5},
-    {"gathered_early_frac", "v6e v5p v5e v4", 0.0, 0.1, 1.5},
-    {"early_filled_frac", ALL, 0.9, 0.05, 1.2},
-    {"peeled_early_filled_frac", ALL, 1.0, 0.05, 1.2},
-    {"offload_staging_tensors", ALL, 1.5, 1.0, 8.0},
-    {"sliced_staging_tensors", ALL, 1.5, 1.0, 8.0},
-    {"turned_emb_copies", "tpu7x", 0.1, 0.2, 1.2},
-    {"turned_emb_copies", "v6e v5e v4", 1.0, 0.2, 1.2},
-    {"turned_emb_copies", "v5p", 0.5, 0.3, 1.2},
-    {"turned_other_emb_copies", ALL, 0.1, 0.2, 1.2},
-    {"windowed_turned_emb_copies", ALL, 0.9, 0.2, 1.2},
-    {"turned_mlp_copies", "tpu7x v6e", 1.0, 0.2, 1.2},
-    {"turned_mlp_copies", "v5p v5e v4", 0.1, 0.2, 1.2},
-    {"windowed_turned_mlp_copies", "tpu7x v6e", 0.1, 0.2, 1.2},
-    {"windowed_turned_mlp_copies", "v5p v5e v4", 0.8, 0.3, 1.2},
-    /* held at what the search fills of the limit by default: it counts on bytes that add up until there.
-     * Free, both come out at 0.90 */
-    {"pressed_limit_frac", ALL, 0.957, 0.001, 1.0},
-    {"peeled_pressed_limit_frac", ALL, 0.915, 0.001, 1.0},
-    /* held: 0.79 fits the rows as well, and refuses gpt-oss-120b's published recipe of tpu7x, which runs;
-     * what of late logits gives way beside routed rows is not known apart */
-    {"pressed_frac", ALL, 0.7, 0.01, 1.0},
-    {"early_moments_frac", ALL, 0.2, 0.2, 1.0},
-    {"heap_fragmentation_frac", ALL, 0.03, 0.01, 0.2},
-    {"loss_fragmentation_frac", ALL, 0.01, 0.005, 0.2},
-    {"peeled_fragmentation_frac", ALL, 0.055, 0.01, 0.2},
-#undef ALL
-};
-enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
 struct chip {
     const char *name;
@@ -194,8 +43,8 @@ struct problem {
     bool *use;
     double *left_out; /* residual of each row when the counts are fitted without it; NAN where not judged */
     int *sort;        /* of each row, of `spreads` */
-    const char *only; /* names of the counts to fit; NULL: all */
-    double prior[PARAMETERS], sd[PARAMETERS]; /* a count that stays has its value and next to no spread */
+    bool stays[PARAMETERS]; /* not fitted: each generation keeps its value */
+    json_t *present;        /* the constants as they are, with their errors */
     double log_error[PARAMETERS];
 };
 
@@ -223,22 +72,26 @@ static bool is_named(const char *names, const char *name)
     return false;
 }
 
-static void set_priors(struct problem *problem)
+/* Marks what stays where only `names` are to be fitted; "none" fits the spreads alone. Exits at a name that
+ * no count has. */
+static void let_stay(struct problem *problem, const char *names)
 {
-    static const double stays_sd = 1e-5;
-    for (int p = 0; p < PARAMETERS; p++) {
-        const bool fits = !problem->only || is_named(problem->only, parameters[p].constant);
-        problem->prior[p] = parameters[p].prior;
-        problem->sd[p] = fits ? parameters[p].sd : stays_sd;
-        for (int c = 0; !fits && c < problem->chips_count; c++)
-            if (strstr(parameters[p].chips, problem->chips[c].name))
-                problem->prior[p] = *value_of(&problem->chips[c], parameters[p].constant);
+    char known[4096];
+    if (snprintf(known, sizeof known, "%s", names) >= (int)sizeof known) exit(2);
+    for (char *rest = known, *name; strcmp(names, "none") != 0 && (name = strtok_r(rest, ",", &rest));) {
+        bool is_known = false;
+        for (int p = 0; p < PARAMETERS; p++) is_known |= strcmp(parameters[p].constant, name) == 0;
+        if (is_known) continue;
+        (void)fprintf(stderr, "fit_memory: --only: no count is named %s\n", name);
+        exit(2);
     }
+    for (int p = 0; p < PARAMETERS; p++) problem->stays[p] = !is_named(names, parameters[p].constant);
 }
 
 static void set_values(struct problem *problem, const gsl_vector *x)
 {
     for (int p = 0; p < PARAMETERS; p++) {
+        if (problem->stays[p]) continue;
         double value = fmin(fmax(gsl_vector_get(x, (size_t)p), 0.0), parameters[p].high);
         for (int c = 0; c < problem->chips_count; c++)
             if (strstr(parameters[p].chips, problem->chips[c].name))
@@ -282,7 +135,8 @@ static int residuals(const gsl_vector *x, void *data, gsl_vector *f)
         gsl_vector_set(f, n++, weight_of(&problem->rows->rows[i]) * soften(problem->rows->rows[i].error_log));
     }
     for (int p = 0; p < PARAMETERS; p++) /* a prior counts as one row of 3 % */
-        gsl_vector_set(f, n++, 0.03 * (gsl_vector_get(x, (size_t)p) - problem->prior[p]) / problem->sd[p]);
+        gsl_vector_set(f, n++,
+                       0.03 * (gsl_vector_get(x, (size_t)p) - parameters[p].prior) / parameters[p].sd);
     return GSL_SUCCESS;
 }
 
@@ -297,7 +151,7 @@ static void solve(struct problem *problem)
     gsl_multifit_nlinear_workspace *work =
         gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &settings, fdf.n, fdf.p);
     gsl_vector *start = gsl_vector_alloc(PARAMETERS);
-    for (int p = 0; p < PARAMETERS; p++) gsl_vector_set(start, (size_t)p, problem->prior[p]);
+    for (int p = 0; p < PARAMETERS; p++) gsl_vector_set(start, (size_t)p, parameters[p].prior);
     gsl_multifit_nlinear_init(start, &fdf, work);
     int info = 0;
     gsl_multifit_nlinear_driver(60, 1e-6, 1e-6, 1e-6, NULL, NULL, &info, work);
@@ -397,6 +251,25 @@ static double log_loss(double pressed_sds, double width_sds, const double *sds, 
     return sum / count;
 }
 
+/* Rounded up, so that it stays above what it is computed from. */
+static double thousandths_up(double frac)
+{
+    return ceil(1e3 * frac) / 1e3;
+}
+
+/* Of a limit, beyond what a search fills by default: it counts on bytes that add up until there. Fitted, both
+ * come out at 0.90. */
+static void hold_pressed_limits(struct problem *problem)
+{
+    for (int c = 0; c < problem->chips_count; c++) {
+        struct adv_constants *k = &problem->chips[c].constants;
+        const struct adv_fit_curve plain = adv_fit_curve(k, k->memory_log_sd);
+        const struct adv_fit_curve peeled = adv_fit_curve(k, k->peeled_memory_log_sd);
+        k->pressed_limit_frac = thousandths_up(adv_fit_limit_frac(&plain, ADV_FIT_SURE_PROBABILITY));
+        k->peeled_pressed_limit_frac = thousandths_up(adv_fit_limit_frac(&peeled, ADV_FIT_SURE_PROBABILITY));
+    }
+}
+
 /* Sets the fit curve that makes the verdicts on left-out rows likeliest, of all on a grid. Rows far from the
  * limit say nothing and cost nothing. */
 static void find_curve(struct problem *problem, const double spread[SPREADS])
@@ -425,6 +298,7 @@ static void find_curve(struct problem *problem, const double spread[SPREADS])
         problem->chips[c].constants.fit_pressed_sds = pressed_sds;
         problem->chips[c].constants.fit_width_sds = width_sds;
     }
+    hold_pressed_limits(problem);
     (void)printf("fit_pressed_sds %.2f, fit_width_sds %.2f: log loss %.4f of %d rows left out\n", pressed_sds,
                  width_sds, least, n);
 }
@@ -468,9 +342,35 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
 /* Found from what is left of the rows, not beside the counts. */
 static bool is_found_after(const char *constant)
 {
-    bool is = strcmp(constant, "fit_pressed_sds") == 0 || strcmp(constant, "fit_width_sds") == 0;
+    static const char *const names[] = {"fit_pressed_sds", "fit_width_sds", "pressed_limit_frac",
+                                        "peeled_pressed_limit_frac"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) is |= strcmp(constant, names[i]) == 0;
     for (int s = 0; s < SPREADS; s++) is |= strcmp(constant, spreads[s]) == 0;
     return is;
+}
+
+static const char *source_of(const char *constant)
+{
+    const bool reckoned =
+        strcmp(constant, "windowed_bytes_per_flop") == 0 || strcmp(constant, "windowed_devices_most") == 0;
+    return reckoned ? "XLA's own reckoning of libtpu 0.0.50.1, read from its log by tests/compile/einsums.py"
+                    : "make fit-memory on the compiled steps in tests/compile/truth";
+}
+
+/* How sure the value is: as it was found now, or where the count stays, then. */
+static void write_error(const struct problem *problem, const struct chip *chip, const char *name, FILE *file)
+{
+    int p;
+    const struct parameter *fitted = parameter_of(name, chip->name, &p);
+    const json_t *before = json_object_get(json_object_get(problem->present, chip->name), name);
+    const json_t *then = json_object_get(before, "error");
+    if (fitted && !problem->stays[p])
+        (void)fprintf(file, "%.3g", problem->log_error[p]);
+    else if (fitted && json_is_number(then))
+        (void)fprintf(file, "%.3g", json_number_value(then));
+    else
+        (void)fprintf(file, "null");
 }
 
 static void write_constants(struct problem *problem, const char *path, const char *date)
@@ -489,19 +389,13 @@ static void write_constants(struct problem *problem, const char *path, const cha
         (void)fprintf(file, "\"%s\":{\n", chip->name);
         for (int i = 0; i < CONSTANTS; i++) {
             int p;
-            const struct parameter *fitted = parameter_of(constants[i].name, chip->name, &p);
-            double value = *value_of(chip, constants[i].name);
-            (void)fprintf(
-                file, " \"%s\":{\"value\":%.5g,\"unit\":\"%s\",\"kind\":\"%s\",\"error\":", constants[i].name,
-                value, constants[i].unit, fitted || is_found_after(constants[i].name) ? "fitted" : "assumed");
-            if (fitted)
-                (void)fprintf(file, "%.3g", problem->log_error[p]);
-            else
-                (void)fprintf(file, "null");
-            (void)fprintf(file,
-                          ",\"rows\":%d,\"source\":\"make fit-memory on the compiled steps in "
-                          "tests/compile/truth\"}%s\n",
-                          rows, i + 1 < CONSTANTS ? "," : "}");
+            const char *name = constants[i].name;
+            const bool fitted = parameter_of(name, chip->name, &p) || is_found_after(name);
+            (void)fprintf(file, " \"%s\":{\"value\":%.5g,\"unit\":\"%s\",\"kind\":\"%s\",\"error\":", name,
+                          *value_of(chip, name), constants[i].unit, fitted ? "fitted" : "assumed");
+            write_error(problem, chip, name, file);
+            (void)fprintf(file, ",\"rows\":%d,\"source\":\"%s\"}%s\n", rows, source_of(name),
+                          i + 1 < CONSTANTS ? "," : "}");
         }
         (void)fprintf(file, "%s", c + 1 < problem->chips_count ? ",\n" : "}\n");
     }
@@ -529,7 +423,10 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "fit_memory: the catalog: %s\n", err.findings[0].detail);
         return 1;
     }
-    const char *write_to = NULL, *date = "2026-11-22", *only = NULL;
+    char date[16];
+    const time_t now = time(NULL);
+    (void)strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    const char *write_to = NULL, *only = NULL;
     bool print = false;
     int first = 1;
     for (; first < argc && argv[first][0] == '-'; first++) {
@@ -537,8 +434,6 @@ int main(int argc, char **argv)
             print = true;
         else if (strcmp(argv[first], "--write") == 0 && first + 1 < argc)
             write_to = argv[++first];
-        else if (strcmp(argv[first], "--date") == 0 && first + 1 < argc)
-            date = argv[++first];
         else if (strcmp(argv[first], "--only") == 0 && first + 1 < argc)
             only = argv[++first];
     }
@@ -551,8 +446,8 @@ int main(int argc, char **argv)
         if (chip->chip.is_tpu)
             problem.chips[problem.chips_count++] = (struct chip){chip->chip.name, chip->constants};
     }
-    problem.only = only;
-    set_priors(&problem);
+    if (only) let_stay(&problem, only);
+    problem.present = json_load_file("engine/catalog/data/memory_constants.json", 0, NULL);
     judge_all(&problem);
     show(&problem);
     if (write_to) {
@@ -570,6 +465,7 @@ int main(int argc, char **argv)
         write_constants(&problem, write_to, date);
     }
     if (print) print_rows(&problem);
+    json_decref(problem.present);
     free(problem.use);
     free(problem.left_out);
     free(problem.sort);

@@ -106,6 +106,21 @@ static void what_a_search_lets_pass_has_the_certainty_asked_for(void **state)
         }
 }
 
+/* The search adds up what tensors take: beyond what it fills by default XLA orders the step anew, and bytes
+ * no longer add up. */
+static void memory_is_pressed_only_beyond_what_a_search_fills(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"tpu7x", "v6e", "v5p", "v5e", "v4"};
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+        const struct adv_constants k = machine_constants(chips[i]);
+        const struct adv_fit_curve plain = adv_fit_curve(&k, k.memory_log_sd);
+        const struct adv_fit_curve peeled = adv_fit_curve(&k, k.peeled_memory_log_sd);
+        assert_true(k.pressed_limit_frac > adv_fit_limit_frac(&plain, ADV_FIT_SURE_PROBABILITY));
+        assert_true(k.peeled_pressed_limit_frac > adv_fit_limit_frac(&peeled, ADV_FIT_SURE_PROBABILITY));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +128,7 @@ int main(void)
         cmocka_unit_test(the_verdict_is_tight_near_the_limit),
         cmocka_unit_test(a_host_that_overflows_does_not_fit_either),
         cmocka_unit_test(what_a_search_lets_pass_has_the_certainty_asked_for),
+        cmocka_unit_test(memory_is_pressed_only_beyond_what_a_search_fills),
     };
     return run_group(tests);
 }

@@ -88,18 +88,11 @@ static double loss_heads(const struct adv_cost *cost)
                                                               : k->gathered_loss_head_copies;
 }
 
-static bool is_routed(const struct adv_model *model)
-{
-    bool is = false;
-    for (int i = 0; i < model->layer_kinds_count; i++) is |= model->layers[i].experts > 0;
-    return is;
-}
-
 /* Beside a data axis the head's gradient is scattered as it is added up, but not with experts. */
 static double late_heads(const struct adv_cost *cost)
 {
     const struct adv_constants *k = cost->constants;
-    const bool scatters = cost->dp > 1 && !is_routed(cost->model);
+    const bool scatters = cost->dp > 1 && !adv_model_has_experts(cost->model);
     if (adv_memory_windowed(cost) || scatters) return k->late_head_copies;
     return cost->plan->num_vocab_tiling > 1 ? k->gathered_late_tiled_head_copies
                                             : k->gathered_late_head_copies;
@@ -126,15 +119,15 @@ static double whole_hidden_gradient(const struct adv_cost *cost)
 
 /* How many logits outlive the loss: their gradient, when the head's own gradient is computed after the
  * layers. The experimental scheduler may compute it before them, except beside routed experts, inside the
- * loop over microbatches, and beside transfers. Windowed einsums of few devices may do so for a large
- * vocabulary; beside tensor parallelism the head is split otherwise, and one that is the embedding table
- * keeps more. */
+ * loop over microbatches, and beside transfers; without it, dense models keep them beside transfers. Windowed
+ * einsums of few devices may do so for a large vocabulary; beside tensor parallelism the head is split
+ * otherwise, and one that is the embedding table keeps more. */
 static double late_logits(const struct adv_cost *cost)
 {
     static const int few_devices_most = 8;
     static const int64_t large_vocab_least = 65536; /* compiled: 50,304 entries are kept, 100,278 are not */
     const struct adv_constants *k = cost->constants;
-    const bool routed = is_routed(cost->model);
+    const bool routed = adv_model_has_experts(cost->model);
     if (adv_memory_crosses_slices(cost) && !cost->plan->family.use_multimodal)
         return k->sliced_late_logits_tensors;
     const bool loops = cost->plan->family.gradient_accumulation_steps > 1;

@@ -205,11 +205,8 @@ static void resolve_pipeline(struct adv_plan *plan)
 static void resolve_dropping(struct adv_config_reader *reader)
 {
     struct adv_config_state *state = reader->state;
-    bool has_experts = false;
-    for (int i = 0; i < reader->source->model->layer_kinds_count; i++)
-        has_experts |= reader->source->model->layers[i].experts > 0;
-    if (!has_experts || state->megablox || state->plan.family.capacity_factor <= 0.0 ||
-        state->says_sparse_matmul)
+    if (!adv_model_has_experts(reader->source->model) || state->megablox ||
+        state->plan.family.capacity_factor <= 0.0 || state->says_sparse_matmul)
         return;
     state->sparse_matmul = false;
     (void)adv_err_add(reader->warnings, ADV_E_INVALID, ADV_AT(reader->source->at, "capacity_factor"),

@@ -6,13 +6,6 @@
 #include "engine/search/space_batch.h"
 #include "engine/spec/plan_rules.h"
 
-bool adv_model_has_experts(const struct adv_model *model)
-{
-    for (int i = 0; i < model->layer_kinds_count; i++)
-        if (model->layers[i].experts > 0) return true;
-    return false;
-}
-
 /* Where tokamax's kernels are tuned for the chip, unless a backward pass is asked for that is not fused, as
  * theirs is; sparse attention (DeepSeek 3.2 and 4) has no other flash kernel. */
 static bool has_tokamax(const struct adv_advise_request *request)

@@ -33,5 +33,3 @@ void adv_choices_finish(struct adv_plan *plan);
 /* That flag, where the plan has its tensors in these places (adv_remat_places). */
 signed char adv_choices_scheduling(const struct adv_plan *plan, uint64_t places);
 bool adv_choices_are_finished(const struct adv_plan *plan);
-
-bool adv_model_has_experts(const struct adv_model *model);

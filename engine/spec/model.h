@@ -195,6 +195,14 @@ static inline bool adv_model_has_indexer(const struct adv_model *model)
     return false;
 }
 
+/* Whether any layer routes tokens to experts. */
+static inline bool adv_model_has_experts(const struct adv_model *model)
+{
+    for (int i = 0; i < model->layer_kinds_count; i++)
+        if (model->layers[i].experts > 0) return true;
+    return false;
+}
+
 /* Of the layer rows of `model`: exact for what MaxText builds (checked to 0.3 % for all catalog models). */
 struct adv_layer_params adv_model_layer_params(const struct adv_model *model, const struct adv_layer *layer);
 double adv_layer_params_total(const struct adv_layer_params *params);

@@ -39,7 +39,10 @@ def reckoned(log):
 def compiled_log(case, known, table, timeout_s):
     request = case["request"]
     args, _ = step.arguments(request, known)
-    args += [f"compile_topology={step.topology_of(request['cluster'], table)}", "compile_topology_num_slices=1"]
+    topology = step.topology_of(request["cluster"], table)
+    if not topology:
+        sys.exit(f"{case['id']}: no compile_topology for {request['cluster']}")
+    args += [f"compile_topology={topology}", f"compile_topology_num_slices={request['cluster'].get('slices', 1)}"]
     folder = tempfile.mkdtemp(prefix="einsums-")
     job = step.Job(args, [flag for flag in request.get("xla_flags") or [] if flag.startswith("--xla")], folder, timeout_s, False)
     try:

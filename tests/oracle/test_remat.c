@@ -38,6 +38,7 @@ static const struct job {
     {"qwen3-4b", "\"chip\":\"v5e\",\"topology\":\"4x8\"", "\"scan_layers\":false", 32},
     {"qwen3-30b-a3b", "\"chip\":\"tpu7x\",\"topology\":\"4x4x4\"", "\"scan_layers\":false", 128},
     {"gemma3-4b", "\"chip\":\"v5p\",\"topology\":\"2x2x2\"", "\"scan_layers\":true", 32},
+    {"gemma3-4b", "\"chip\":\"v6e\",\"topology\":\"2x4\"", "\"scan_layers\":true", 16},
     {"gemma3-12b", "\"chip\":\"v6e\",\"topology\":\"4x4\"", "\"scan_layers\":true", 32},
     {"gemma3-27b", "\"chip\":\"tpu7x\",\"topology\":\"2x2x2\",\"slices\":2", "\"scan_layers\":true", 64},
     {"llama4-17b-16e", "\"chip\":\"v5p\",\"topology\":\"4x4x4\"", "\"scan_layers\":true", 64},
@@ -240,7 +241,7 @@ static void families_are_solved_as_by_brute_force(void **state)
         for (int j = 0; j < JOBS; j++) draw(&jobs[j], &checked, &fitting, &parted);
     assert_true(checked > DRAWS * JOBS * 9 / 10);
     assert_true(fitting > checked / 2);
-    assert_true(parted > checked / 30);
+    assert_true(parted > checked / 20);
 }
 
 int main(void)

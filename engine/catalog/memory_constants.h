@@ -47,7 +47,6 @@
       "the same there of dense models without the experimental scheduler")                                    \
     X(routed_peeled_late_logits_tensors, "tensors",                                                           \
       "the same there of weights gathered whole, with experts")                                               \
-    X(turned_late_logits_tensors, "tensors", "the same there where stacks of [tokens, emb] are turned")       \
     X(late_emb_tensors, "tensors", "[tokens, emb] kept beside it")                                            \
     X(gathered_late_emb_tensors, "tensors", "[tokens, emb] kept where the head is gathered whole")            \
     X(loss_head_copies, "copies", "[emb, vocab] gathered at the loss, in the compute format")                 \
@@ -109,6 +108,9 @@
     X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")          \
     X(windowed_turned_mlp_copies, "copies",                                                                   \
       "the same of weights that arrive by windowed einsums, where both products are saved")                   \
+    X(early_emb_frac, "frac",                                                                                 \
+      "of copies of [tokens, emb] that are made behind the forward loop already, by windowed einsums")        \
+    X(early_mlp_frac, "frac", "the same of [tokens, mlp]")                                                    \
     X(pressed_limit_frac, "frac", "of the limit from which they wait, and holes between buffers are filled")  \
     X(peeled_pressed_limit_frac, "frac", "the same beside tensors on the host")                               \
     X(pressed_frac, "frac", "of these copies and of late logits that stays where not all have room")          \

@@ -136,10 +136,9 @@ static double late_logits(const struct adv_cost *cost)
         return k->tensor_tied_busy_late_logits_tensors;
     if (!routed && loops) return k->accumulated_late_logits_tensors;
     bool scheduled = cost->plan->flags.host_offload_scheduling == 1 && !routed;
-    if (scheduled && adv_memory_peels_loops(cost)) {
-        if (adv_memory_windowed(cost)) return k->windowed_peeled_late_logits_tensors;
-        return adv_memory_turns_emb(cost) ? k->turned_late_logits_tensors : k->peeled_late_logits_tensors;
-    }
+    if (scheduled && adv_memory_peels_loops(cost))
+        return adv_memory_windowed(cost) ? k->windowed_peeled_late_logits_tensors
+                                         : k->peeled_late_logits_tensors;
     if (!routed && adv_memory_peels_loops(cost)) return k->unscheduled_peeled_late_logits_tensors;
     const bool windowed = adv_memory_windowed(cost);
     if (!windowed && routed && adv_memory_peels_loops(cost)) return k->routed_peeled_late_logits_tensors;

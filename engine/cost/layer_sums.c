@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "engine/base/units.h"
 #include "engine/cost/layer_memory.h"
 #include "engine/cost/regime.h"
@@ -134,12 +136,21 @@ static struct adv_working without_kept(const struct adv_cost *cost, const struct
     return working;
 }
 
+/* Whether the columns of [mlp, emb] that a device holds of a layer's weights are whole rows of 128 lanes, or
+ * the weights are gathered whole: XLA lays out what windowed einsums multiply by their shards. */
+static bool fills_lanes(const struct adv_cost *cost)
+{
+    const double columns = (double)cost->model->emb_dim * cost->tp * cost->stages / cost->weight_shards;
+    return !adv_memory_windowed(cost) || fmod(columns, 128.0) == 0.0;
+}
+
 /* Adds the stacks of `count` layers that the iteration taken out of the backward loop may read in another
  * layout. A step of the scan that holds a block of layers reads them as they lie,
  * but for its own input where layers have norms on both sides and of queries and keys (gemma3; not gemma2,
- * olmo3). Where weights arrive by windowed einsums, stacks of the feed-forward are turned only if both its
- * products are saved: else the one that is computed again leads; where gradients go to other slices, only if
- * there are two. */
+ * olmo3). Output projections are turned only beside the inputs (of 89 compiled steps without these, three
+ * turn one), but where gradients go to other slices. Where weights arrive by windowed einsums, stacks of the
+ * feed-forward are turned only if both its products are saved: else the one that is computed again leads; and
+ * only where shards fill whole lanes; where gradients go to other slices, only if there are two. */
 static void add_stacks(const struct adv_cost *cost, const struct adv_layer *layer, double count,
                        struct adv_layer_sums *sums)
 {
@@ -152,13 +163,15 @@ static void add_stacks(const struct adv_cost *cost, const struct adv_layer *laye
         if (layer->norms > 2 && layer->has_qk_norm) sums->emb_stacks += first;
         return;
     }
-    sums->emb_stacks += inputs + kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
+    if (inputs > 0.0 || adv_memory_crosses_slices(cost))
+        sums->emb_stacks += inputs + kept_bytes(cost, ADV_TENSOR_OUT_PROJ, emb) * count;
     const double only = adv_memory_crosses_slices(cost) ? 0.0 : kept_bytes(cost, ADV_TENSOR_MLPWI, mlp);
     const double first = (only + kept_bytes(cost, ADV_TENSOR_MLPWI_0, mlp)) * count;
     const double second = kept_bytes(cost, ADV_TENSOR_MLPWI_1, mlp) * count;
-    const bool saved = adv_remat_place(cost->places, ADV_TENSOR_MLPWI_0) != ADV_PLACE_REMAT &&
-                       adv_remat_place(cost->places, ADV_TENSOR_MLPWI_1) != ADV_PLACE_REMAT;
-    if (saved || !adv_memory_windowed(cost)) sums->mlp_stack += adv_max(first, second);
+    const bool saved =
+        !adv_memory_windowed(cost) || (adv_remat_place(cost->places, ADV_TENSOR_MLPWI_0) != ADV_PLACE_REMAT &&
+                                       adv_remat_place(cost->places, ADV_TENSOR_MLPWI_1) != ADV_PLACE_REMAT);
+    if (saved && fills_lanes(cost)) sums->mlp_stack += adv_max(first, second);
 }
 
 static double unscanned_frac(const struct adv_cost *cost)

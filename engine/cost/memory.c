@@ -165,15 +165,18 @@ static double update_peak(const struct adv_cost *cost, const struct adv_state *s
 static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_frame *frame)
 {
     const struct adv_constants *k = cost->constants;
-    frame->emb_copies = frame->mlp_copies = 0.0;
+    const bool windowed = adv_memory_windowed(cost);
+    frame->emb_copies = frame->mlp_copies = frame->early_mlp_frac = 0.0;
+    frame->early_emb_frac = windowed ? k->early_emb_frac : 0.0;
     if (adv_memory_crosses_slices(cost)) {
         const bool turns = cost->plan->num_vocab_tiling == 1 && cost->tp == 1 && !adv_memory_turns_emb(cost);
         frame->emb_copies = turns ? k->sliced_stack_copies : 0.0;
         frame->mlp_copies = frame->peels ? k->turned_mlp_copies : 0.0;
+        frame->early_emb_frac = 1.0;
         return;
     }
     if (!frame->peels) return;
-    const bool windowed = adv_memory_windowed(cost);
+    frame->early_mlp_frac = k->early_mlp_frac;
     frame->mlp_copies = windowed ? k->windowed_turned_mlp_copies : k->turned_mlp_copies;
     frame->emb_copies = !adv_memory_turns_emb(cost) ? k->turned_other_emb_copies
                         : windowed                  ? k->windowed_turned_emb_copies
@@ -230,7 +233,7 @@ static void make_frame(const struct adv_cost *cost, const struct adv_model_param
     frame->early_moments =
         plan->family.gradient_accumulation_steps > 1 ? 0.0 : k->early_moments_frac * frame->host_moments;
     frame->host_weights = plan->parameter_host_offload ? state->weights : 0.0;
-    frame->turned_at_loss = adv_memory_crosses_slices(cost);
+    frame->sliced = adv_memory_crosses_slices(cost);
     frame->late_logits = frame->backward[BACKWARD_LOGITS];
     set_turned_copies(cost, frame);
 }
@@ -265,13 +268,15 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
     const double alone = sums->alone_bytes * (frame->peels ? k->peeled_alone_frac : k->alone_frac);
     frame->backward[BACKWARD_SAVED] = sums->saved_device + alone;
     frame->loss[LOSS_SAVED] = sums->saved_device + behind + alone;
-    frame->loss[LOSS_TURNED] = frame->turned_at_loss ? emb_copies : 0.0;
+    const double mlp_copies = frame->mlp_copies * sums->mlp_stack;
+    frame->loss[LOSS_TURNED] = frame->early_emb_frac * emb_copies + frame->early_mlp_frac * mlp_copies;
     const double goes = (sums->saved_device + frame->backward[BACKWARD_COPIES]) * (1.0 - 1.0 / frame->blocks);
     /* of this microbatch's gradients, what does not come block by block comes with the backward loop, when
      * copies that were made before the loss have been read */
     const double gradients = frame->gradients - adv_min(frame->coming_gradients, goes);
     const double own = gradients - frame->loss[LOSS_ACCUMULATED];
-    frame->backward[BACKWARD_GRADIENTS] = gradients - adv_min(adv_max(0.0, own), frame->loss[LOSS_TURNED]);
+    const double read = frame->sliced ? frame->loss[LOSS_TURNED] : 0.0;
+    frame->backward[BACKWARD_GRADIENTS] = gradients - adv_min(adv_max(0.0, own), read);
     frame->loss[LOSS_STAGING] = frame->peels ? k->loss_staging_tensors * sums->staged_step : 0.0;
     frame->backward[BACKWARD_GATHERED] = sums->top.weights_bytes;
     frame->backward[BACKWARD_WORKING] = sums->top.tokens_bytes;
@@ -280,7 +285,7 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
         (frame->begins_twice ? k->sliced_staging_tensors : k->offload_staging_tensors) * sums->staged +
         frame->early_moments;
     frame->backward[BACKWARD_LOGITS] = frame->late_logits;
-    frame->backward[BACKWARD_TURNED] = emb_copies + frame->mlp_copies * sums->mlp_stack;
+    frame->backward[BACKWARD_TURNED] = emb_copies + mlp_copies;
     struct adv_heap heap = adv_heap_at(cost, frame->arguments, frame->peels, ADV_AT_BACKWARD);
     heap.shared = frame->shared_bytes = sums->shared_bytes;
     heap.copies = frame->loss[LOSS_TURNED];

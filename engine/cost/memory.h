@@ -37,8 +37,9 @@ struct adv_memory_frame {
     double blocks;                 /* adv_memory_blocks_in_turn */
     double gradients;              /* at the end of the backward pass */
     double coming_gradients;       /* of those, what comes block by block */
-    bool turned_at_loss;           /* those copies are made before the loss */
+    bool sliced;                   /* adv_memory_crosses_slices */
     double emb_copies, mlp_copies; /* of the stacks of [tokens, emb], and of the larger of [tokens, mlp] */
-    double shared_bytes;           /* adv_layer_sums.shared_bytes of the plan */
-    double late_logits;            /* backward[…] of logits, where there is room */
+    double early_emb_frac, early_mlp_frac; /* of those, what is made before the loss */
+    double shared_bytes;                   /* adv_layer_sums.shared_bytes of the plan */
+    double late_logits;                    /* backward[…] of logits, where there is room */
 };

@@ -5,8 +5,8 @@
  * only these properties of it (property tests hold the cost model to them): P1  moving a tensor from remat or
  * offload to device never makes the step slower; P2  at the loss, at the
  * backward peak and on the host memory is a constant plus a fixed amount for each tensor kept there, its
- * leader being kept (beside tensors on the host, what waits on its way there comes on top, and the price has
- * the last word); P3  tiling the vocabulary never makes the step
+ * leader being kept (beside tensors on the host, what waits on its way there and copies of stacks come on
+ * top, and the price has the last word); P3  tiling the vocabulary never makes the step
  * faster. For each placement of the layer input and each tiling that gives room: all sets of kept tensors are
  * gone through by branch and bound, where "undecided ones on device" bounds the time from below (P1);
  * undecided ones that the kept ones leave no room for, on device and host together, are given up first (P2).

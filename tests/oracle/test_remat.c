@@ -39,6 +39,7 @@ static const struct job {
     {"qwen3-30b-a3b", "\"chip\":\"tpu7x\",\"topology\":\"4x4x4\"", "\"scan_layers\":false", 128},
     {"gemma3-4b", "\"chip\":\"v5p\",\"topology\":\"2x2x2\"", "\"scan_layers\":true", 32},
     {"gemma3-4b", "\"chip\":\"v6e\",\"topology\":\"2x4\"", "\"scan_layers\":true", 16},
+    {"gemma3-4b", "\"chip\":\"v5e\",\"topology\":\"4x4\"", "\"scan_layers\":true", 32},
     {"gemma3-12b", "\"chip\":\"v6e\",\"topology\":\"4x4\"", "\"scan_layers\":true", 32},
     {"gemma3-27b", "\"chip\":\"tpu7x\",\"topology\":\"2x2x2\",\"slices\":2", "\"scan_layers\":true", 64},
     {"llama4-17b-16e", "\"chip\":\"v5p\",\"topology\":\"4x4x4\"", "\"scan_layers\":true", 64},

@@ -157,10 +157,19 @@ static void what_a_change_promises_is_found_when_it_is_pinned(void **state)
     (void)state;
     struct adv_search_result result;
     fixture_search(&fixture, "{" LONG("llama3.1-8b") ",\"pins\":{\"remat_policy\":\"minimal\"}}", &result);
-    assert_says(&result, 1, "; full remat would fit without the pin of remat_policy: ");
+    assert_says(&result, 1,
+                "; remat_policy=custom with decoder_layer_input=offload and mlpwi_0, mlpwi_1, mlpwo, "
+                "query_proj, key_proj, value_proj, out_proj=device would fit without the pin of "
+                "remat_policy: ");
     const double promised_s = remedied_s(&result.near_misses[1]);
     fixture_close(&fixture);
-    fixture_search(&fixture, "{" LONG("llama3.1-8b") ",\"pins\":{\"remat_policy\":\"full\"}}", &result);
+    fixture_search(
+        &fixture,
+        "{" LONG("llama3.1-8b") ",\"pins\":{\"remat_policy\":\"custom\",\"decoder_layer_input\":\"offload\","
+                                "\"mlpwi_0\":\"device\",\"mlpwi_1\":\"device\",\"mlpwo\":\"device\","
+                                "\"query_proj\":\"device\",\"key_proj\":\"device\",\"value_proj\":"
+                                "\"device\",\"out_proj\":\"device\"}}",
+        &result);
     assert_true(result.found_count > 0);
     assert_true(result.found[0].estimate.step_time_s <= promised_s * (1 + ADV_RANK_TIE_FRAC));
     fixture_close(&fixture);

@@ -1,5 +1,5 @@
 // Predicted against measured over time: for each measurement the 90 % interval of its prediction as a whisker and the measured time
-// as a dot, in one scale: seconds of one plan, or shares of what was predicted of each of several. The numbers stand in a table beside it.
+// as a dot, on one axis: seconds of one plan, or shares of what was predicted of each of several. The numbers stand in a table beside it.
 
 import { h, svg } from './dom.js';
 import { dateTime, percent, seconds, secondsLike } from './format.js';
@@ -17,10 +17,16 @@ export function measuredChart(measurements, { isShare = false } = {}) {
   const values = rows.flatMap((row) => [row.step_time_low_s, row.step_time_high_s, row.measured_step_time_s]);
   const low = Math.min(...values);
   const high = Math.max(...values);
-  const room = (high - low || high) * 0.06;
-  const left = (index) => `${(4 + (92 * (index + 0.5)) / rows.length).toFixed(2)}%`;
+  const room = (high - low || high) * 0.12; // the highest tick's words stand above its line
+  const left = (index) => `${(12 + (86 * (index + 0.5)) / rows.length).toFixed(2)}%`;
   const down = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (value - low + room) / (high - low + 2 * room));
   const axis = (x, y, anchor, text) => svg('text', { class: 'axis', x, y, 'text-anchor': anchor }, text);
+  const told = (value) => (isShare ? percent(value, 0) : secondsLike(value, high));
+  const tick = (value) => [
+    svg('line', { class: 'grid', x1: 0, x2: '100%', y1: down(value), y2: down(value) }),
+    svg('text', { x: 4, y: down(value) - 3 }, told(value)),
+  ];
+  const ticks = high > low ? [low, (low + high) / 2, high] : [low];
   const inside = rows.filter((row) => row.inside_interval).length;
   const titleOf = (row) => `${isShare ? `${row.label || row.model}, ` : ''}${dateTime(row.at)}: measured ${seconds(row.measured_step_time_s)}, predicted ${seconds(row.step_time_s)}`;
   const mark = (row, index) =>
@@ -39,11 +45,12 @@ export function measuredChart(measurements, { isShare = false } = {}) {
       role: 'img',
       'aria-label': `Measured step times of ${rows.length} measurements, ${inside} of them inside the predicted 90 % interval. The values are in the table.`,
     },
-    h('p', { class: 'soft' }, `${isShare ? `Step time as a share of the predicted, ${percent(low, 0)} to ${percent(high, 0)}` : `Step time, ${secondsLike(low, high)} to ${secondsLike(high, high)}`}; whisker: predicted 90 %, dot: measured.`),
+    h('p', { class: 'soft' }, `${isShare ? 'Step time as a share of the predicted' : 'Step time'}, ${told(low)} to ${told(high)}; whisker: predicted 90 %, dot: measured.`),
     svg(
       'svg',
       { height: HEIGHT, 'aria-hidden': 'true', focusable: 'false' },
       svg('rect', { class: 'track', x: 0, y: TOP, width: '100%', height: HEIGHT - TOP - BOTTOM }),
+      svg('g', { class: 'axis' }, ...ticks.flatMap(tick)),
       axis(0, HEIGHT - 7, 'start', dateTime(rows[0].at)),
       rows.length > 1 ? axis('100%', HEIGHT - 7, 'end', dateTime(rows.at(-1).at)) : null,
       ...rows.map(mark),

@@ -109,6 +109,10 @@ test('measured steps of other lengths are drawn as shares of their predictions, 
   await chart.getByText('Step time as a share of the predicted, 90 % to 110 %; whisker: predicted 90 %, dot: measured.').waitFor();
   const heights = await chart.locator('.whisker').evaluateAll((all) => all.map((line) => line.getAttribute('y1') - line.getAttribute('y2')));
   assert.ok(heights[0] > 50 && Math.abs(heights[0] - heights[1]) < 1e-6, String(heights));
+  const ticks = await chart.locator('svg .axis text').evaluateAll((all) => all.map((text) => [text.textContent, text.previousSibling.getAttribute('y1')]));
+  assert.deepEqual(ticks.map(([words]) => words), ['90 %', '100 %', '110 %']);
+  const whisker = chart.locator('.whisker').first();
+  assert.deepEqual([ticks[0][1], ticks[2][1]], [await whisker.getAttribute('y1'), await whisker.getAttribute('y2')]); // a tick is where its value is drawn
   assert.match(await chart.locator('title').first().textContent(), /^run-1, 2026-11-01 05:00 UTC: measured 490\.2 ms, predicted 500\.0 ms$/);
   const list = page.getByRole('table', { name: 'Measurements, newest first' });
   assert.match(await list.innerText(), /-5\.0 %\s+too short[\s\S]+\+2\.0 %\s+too long/);

@@ -13,14 +13,14 @@ SHOWN_COUNT = 60
 PRODUCT = re.compile(r" (?:dot|convolution)\(|custom_call_target=\"tpu_custom_call\"")  # of matrices; a kernel
 
 
-def _one(folder, suffix):
+def file_of(folder, suffix):
     found = sorted(glob.glob(f"{folder}/*train_step*{suffix}"))
     return found[0] if found else None
 
 
 def space_bytes(folder):
     """Total bytes of each memory space; empty when XLA wrote no report."""
-    path = _one(folder, "after_optimizations-memory-usage-report.txt")
+    path = file_of(folder, "after_optimizations-memory-usage-report.txt")
     totals, name = {}, None
     for line in open(path, errors="replace") if path else ():
         if m := re.match(r"Memory Space: .*\(color=(\d+)\)", line):
@@ -33,7 +33,7 @@ def space_bytes(folder):
 def program(folder):
     """{instruction: op_name} of the scheduled program."""
     names = {}
-    path = _one(folder, "after_optimizations.txt")
+    path = file_of(folder, "after_optimizations.txt")
     for line in open(path, errors="replace") if path else ():
         if m := re.match(r"\s*(?:ROOT )?%(\S+) = ", line):
             op = re.search(r'op_name="([^"]*)"', line)
@@ -47,7 +47,7 @@ def holds_step(folder):
     Work that the loss does not depend on is removed, in the extreme all of the model: what is left are the optimizer's
     updates, whose products (muon's) are no part of the differentiated function.
     """
-    path = _one(folder, "after_optimizations.txt")
+    path = file_of(folder, "after_optimizations.txt")
     if not path:
         return None
     with open(path, errors="replace") as lines:
@@ -62,7 +62,7 @@ def buffers(folder):
 
     Values with one allocation and one offset that never live together share a row per value.
     """
-    path = _one(folder, "after_optimizations-buffer-assignment.txt")
+    path = file_of(folder, "after_optimizations-buffer-assignment.txt")
     rows, kind, color = [], None, "0"
     for line in open(path, errors="replace") if path else ():
         if m := re.match(r"allocation (\d+): size (\d+)(.*)", line):
@@ -82,7 +82,7 @@ def buffers(folder):
 
 def schedule(folder):
     """(instruction names in order, {value: (begin, end)}, peak position or None)."""
-    path = _one(folder, "after_optimizations-live-range.txt")
+    path = file_of(folder, "after_optimizations-live-range.txt")
     order, ranges, peak, part = [], {}, None, None
     for line in open(path, errors="replace") if path else ():
         if "InstructionSequence:" in line:
@@ -122,7 +122,7 @@ def turned(folder):
     """Whole tensors of four and more dimensions that the step copies into another layout outside its loops:
     [[bytes, shape, layout, layout before], ...], largest first."""
     layouts, found, inside = {}, [], False
-    path = _one(folder, "after_optimizations.txt")
+    path = file_of(folder, "after_optimizations.txt")
     for line in open(path, errors="replace") if path else ():
         if line.startswith(("%", "ENTRY")):
             inside, layouts = line.startswith("ENTRY"), {}
@@ -144,7 +144,7 @@ def turned(folder):
     return sorted(found, reverse=True)
 
 
-def _intervals(rows, ranges):
+def intervals(rows, ranges):
     """(begin, end, buffer) of the temporaries. Values at one offset with one size whose lives touch are one buffer
     (a loop's state and what its body writes into it)."""
     places = {}
@@ -190,7 +190,7 @@ def summary(folder):
         r["op"] = names.get(value, "").replace("jit(train_step)/", "")
         sizes[value] = max(r["size"], sizes.get(value, 0))
     always = by_kind.get("argument", 0)
-    live = _intervals(rows, ranges)
+    live = intervals(rows, ranges)
     deltas = [0] * (len(order) + 2)
     for begin, end, r in live:
         deltas[begin] += r["size"]

@@ -12,15 +12,12 @@ import argparse
 import json
 import os
 import re
-import shutil
 import sys
-import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../server/verifier"))
 import step  # noqa: E402  pylint: disable=wrong-import-position
+from dumped import dumped  # noqa: E402  pylint: disable=wrong-import-position
 
-POLL_S = 0.5
 LOG = {"TF_CPP_VMODULE": "dot_handler=2", "TPU_VMODULE": "dot_handler=2", "TPU_MIN_LOG_LEVEL": "0", "TPU_STDERR_LOG_LEVEL": "0"}
 RECKONED = re.compile(
     r"GetCommunicationMultiplier: (?P<rings>\S+)\n.*?collective: \S+ = (?P<moved>\w+\[[\d,]*\]).*\n"
@@ -36,24 +33,8 @@ def reckoned(log):
                "transfer_ms": float(found["transfer_ms"]), "windowed": not found["whole"]}
 
 
-def compiled_log(case, known, table, timeout_s):
-    request = case["request"]
-    args, _ = step.arguments(request, known)
-    topology = step.topology_of(request["cluster"], table)
-    if not topology:
-        sys.exit(f"{case['id']}: no compile_topology for {request['cluster']}")
-    args += [f"compile_topology={topology}", f"compile_topology_num_slices={request['cluster'].get('slices', 1)}"]
-    folder = tempfile.mkdtemp(prefix="einsums-")
-    job = step.Job(args, [flag for flag in request.get("xla_flags") or [] if flag.startswith("--xla")], folder, timeout_s, False)
-    try:
-        while True:
-            end = job.poll()
-            if end and not (end == "refused" and job.retry()):
-                break
-            time.sleep(POLL_S)
-        return open(os.path.join(folder, "log"), errors="replace", encoding="utf-8").read()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def read_log(_, folder):
+    return open(os.path.join(folder, "log"), errors="replace", encoding="utf-8").read()
 
 
 def main():
@@ -63,10 +44,10 @@ def main():
     parser.add_argument("--timeout", type=int, default=300)
     options = parser.parse_args()
     os.environ.update(LOG)
-    known, table, _ = step.prepare()
+    prepared = step.prepare()
     for case in json.load(open(options.cases, encoding="utf-8")):
         if options.only in case["id"]:
-            for row in reckoned(compiled_log(case, known, table, options.timeout)):
+            for row in reckoned(dumped(case, prepared, options.timeout, read_log)):
                 print(json.dumps({"id": case["id"], **row}), flush=True)
 
 

@@ -146,6 +146,14 @@ static inline double bench_bytes(const struct bench *b, const char *name)
     return 0.0;
 }
 
+static inline double bench_bytes_at(const struct bench *b, enum adv_memory_at at, const char *name)
+{
+    for (int i = 0; i < b->ledger.memory_count; i++)
+        if (b->ledger.memory[i].at == at && strcmp(b->ledger.memory[i].name, name) == 0)
+            return b->ledger.memory[i].bytes_per_device;
+    return 0.0;
+}
+
 static inline double executed_flops(const struct bench *b)
 {
     double flops = 0.0;

@@ -247,99 +247,6 @@ static void a_layers_input_is_kept(void **state)
     assert_close(bench_bytes(b, "saved_activations"), 32.0 * 2 * 4096 * 4096, 1e-12);
 }
 
-static double backward_bytes(const struct bench *b, const char *name)
-{
-    for (int i = 0; i < b->ledger.memory_count; i++)
-        if (b->ledger.memory[i].at == ADV_AT_BACKWARD && strcmp(b->ledger.memory[i].name, name) == 0)
-            return b->ledger.memory[i].bytes_per_device;
-    return 0.0;
-}
-
-/* The larger of what the loss and the backward pass have. */
-static double most_bytes(const struct bench *b, const char *name)
-{
-    double most = 0.0;
-    for (int i = 0; i < b->ledger.memory_count; i++)
-        if (strcmp(b->ledger.memory[i].name, name) == 0)
-            most = fmax(most, b->ledger.memory[i].bytes_per_device);
-    return most;
-}
-
-/* The copies of one stack that llama3.1-8b makes with its context and `sent` on the host and `kept` on the
- * device, on the slice x * y * z with `batch` sequences of `seq_len` tokens a device, as compiled steps had
- * them. */
-static double copies_of(const char *chip, int x, int y, int z, double batch, int64_t seq_len,
-                        enum adv_tensor kept, enum adv_tensor sent)
-{
-    static struct bench b;
-    bench_open(&b, "llama3.1-8b", chip, x, y, z);
-    b.plan.family.per_device_batch_size = batch;
-    b.plan.family.seq_len = seq_len;
-    bench_policy(&b, ADV_POLICY_CUSTOM);
-    b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
-    b.plan.placements[ADV_TENSOR_DECODER_LAYER_INPUT] = ADV_PLACE_OFFLOAD;
-    b.plan.placements[sent] = ADV_PLACE_OFFLOAD;
-    b.plan.placements[kept] = ADV_PLACE_DEVICE;
-    (void)bench_estimate(&b);
-    double width = kept == ADV_TENSOR_DECODER_LAYER_INPUT ? 4096.0 : 14336.0;
-    return most_bytes(&b, "turned_activations") / (32.0 * 2.0 * batch * (double)seq_len * width);
-}
-
-static void stacks_are_copied_where_the_loops_want_them_in_unlike_layouts(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *chip;
-        int x, y, z;
-        double batch;
-        int64_t seq_len;
-        enum adv_tensor kept, sent;
-        double least, most;
-    } cases[] = {{"v6e", 8, 8, 1, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.9, 1.1},
-                 {"v6e", 8, 8, 1, 4, 2048, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.0,
-                  0.1}, /* shorter than emb */
-                 /* windowed einsums: mostly gone at the fullest moment */
-                 {"v6e", 4, 4, 1, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.1, 0.4},
-                 {"v6e", 4, 4, 1, 4, 2048, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.0, 0.1},
-                 {"tpu7x", 4, 4, 4, 1, 8192, ADV_TENSOR_DECODER_LAYER_INPUT, ADV_TENSOR_CONTEXT, 0.0, 0.1},
-                 {"v6e", 8, 8, 1, 1, 8192, ADV_TENSOR_MLPWI_0, ADV_TENSOR_CONTEXT, 0.9, 1.1},
-                 {"v6e", 8, 8, 1, 4, 2048, ADV_TENSOR_MLPWI_0, ADV_TENSOR_CONTEXT, 0.9, 1.1},
-                 {"v4", 4, 4, 4, 1, 8192, ADV_TENSOR_MLPWI_0, ADV_TENSOR_CONTEXT, 0.0, 0.1},
-                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_0, ADV_TENSOR_CONTEXT, 0.0,
-                  0.1}, /* the second is computed again */
-                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_0, ADV_TENSOR_MLPWI_1, 0.7, 1.1},
-                 {"v4", 2, 2, 4, 1, 8192, ADV_TENSOR_MLPWI_1, ADV_TENSOR_MLPWI_0, 0.7, 1.1}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double copies = copies_of(cases[i].chip, cases[i].x, cases[i].y, cases[i].z, cases[i].batch,
-                                  cases[i].seq_len, cases[i].kept, cases[i].sent);
-        if (!(copies >= cases[i].least && copies <= cases[i].most))
-            fail_msg("case %zu: %.3f copies", i, copies);
-    }
-}
-
-/* Bytes of turned stacks where all of a layer's products are kept, of weights that are gathered whole. */
-static double turned_bytes(const char *model, int64_t seq_len)
-{
-    static struct bench b;
-    bench_open(&b, model, "v6e", 8, 8, 1);
-    b.plan.family.seq_len = seq_len;
-    bench_policy(&b, ADV_POLICY_CUSTOM);
-    b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
-    b.plan.placements[ADV_TENSOR_OUT_PROJ] = ADV_PLACE_DEVICE;
-    b.plan.placements[ADV_TENSOR_MLPWI_0] = b.plan.placements[ADV_TENSOR_MLPWI_1] = ADV_PLACE_DEVICE;
-    (void)bench_estimate(&b);
-    return most_bytes(&b, "turned_activations");
-}
-
-static void blocks_of_layers_read_their_stacks_as_they_lie(void **state)
-{
-    (void)state;
-    assert_true(turned_bytes("llama3.1-8b", 8192) > 0.0);
-    assert_close(turned_bytes("gemma2-9b", 8192), 0.0, 0.0);
-    assert_close(turned_bytes("olmo3-7b", 2048), 0.0, 0.0);
-    assert_true(turned_bytes("gemma3-12b", 2048) > 0.0); /* 6 stacks of 8 blocks were copied */
-}
-
 static void what_has_no_room_waits_but_a_plan_stays_where_it_is_pressed(void **state)
 {
     (void)state;
@@ -349,7 +256,7 @@ static void what_has_no_room_waits_but_a_plan_stays_where_it_is_pressed(void **s
     b.plan.num_vocab_tiling = 8; /* the loss is no peak */
     b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
     const double loose = bench_estimate(&b)->backward_peak_bytes;
-    const double roomy = loose - backward_bytes(&b, "fragmentation"); /* packed anew first */
+    const double roomy = loose - bench_bytes_at(&b, ADV_AT_BACKWARD, "fragmentation"); /* packed anew first */
     const double copies = bench_bytes(&b, "turned_activations");
     const double limit_per_pressed = 1.0 / b.constants.peeled_pressed_limit_frac;
     b.cluster.chip.hbm_usable_bytes_per_device = (roomy - 0.1 * copies) * limit_per_pressed;
@@ -461,7 +368,7 @@ static double late_mask_bytes(const char *chip, int depth, int64_t seq_len)
     b.plan.family.seq_len = seq_len;
     b.plan.num_vocab_tiling = 4;
     (void)bench_estimate(&b);
-    return backward_bytes(&b, "logits");
+    return bench_bytes_at(&b, ADV_AT_BACKWARD, "logits");
 }
 
 static void the_mask_of_all_targets_waits_where_weights_are_gathered_whole(void **state)
@@ -575,8 +482,6 @@ int main(void)
         cmocka_unit_test(padded_experts_keep_padded_rows_under_either_name),
         cmocka_unit_test(a_delta_net_has_no_names_to_keep),
         cmocka_unit_test(a_layers_input_is_kept),
-        cmocka_unit_test(stacks_are_copied_where_the_loops_want_them_in_unlike_layouts),
-        cmocka_unit_test(blocks_of_layers_read_their_stacks_as_they_lie),
         cmocka_unit_test(what_has_no_room_waits_but_a_plan_stays_where_it_is_pressed),
         cmocka_unit_test(unpipelined_transfers_copy_no_stacks_and_wait_longer),
         cmocka_unit_test(more_kept_is_more_memory_and_less_time),

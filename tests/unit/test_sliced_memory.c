@@ -3,14 +3,6 @@
 
 #include <math.h>
 
-static double part_at(const struct bench *b, enum adv_memory_at at, const char *name)
-{
-    for (int i = 0; i < b->ledger.memory_count; i++)
-        if (b->ledger.memory[i].at == at && strcmp(b->ledger.memory[i].name, name) == 0)
-            return b->ledger.memory[i].bytes_per_device;
-    return 0.0;
-}
-
 /* Two slices whose gradients meet over `axis`, or one slice (ADV_AXIS_COUNT). */
 static struct bench *open_sliced(const char *model, const char *chip, enum adv_axis axis)
 {
@@ -35,12 +27,13 @@ static void both_microbatches_of_two_are_kept(void **state)
         b->plan.placements[ADV_TENSOR_QUERY_PROJ] = ADV_PLACE_OFFLOAD;
         b->plan.family.gradient_accumulation_steps = 3;
         (void)bench_estimate(b);
-        const double of_three = part_at(b, ADV_AT_LOSS, "saved_activations");
+        const double of_three = bench_bytes_at(b, ADV_AT_LOSS, "saved_activations");
         const double host = b->estimate.host_bytes_per_host;
         b->plan.family.gradient_accumulation_steps = 2;
         (void)bench_estimate(b);
-        assert_close(part_at(b, ADV_AT_LOSS, "saved_activations"), cases[i].times * of_three, 1e-9);
-        assert_close(part_at(b, ADV_AT_BACKWARD, "saved_activations"), cases[i].times * of_three, 1e-9);
+        assert_close(bench_bytes_at(b, ADV_AT_LOSS, "saved_activations"), cases[i].times * of_three, 1e-9);
+        assert_close(bench_bytes_at(b, ADV_AT_BACKWARD, "saved_activations"), cases[i].times * of_three,
+                     1e-9);
         assert_close(b->estimate.host_bytes_per_host, cases[i].times * host, 1e-9);
     }
 }
@@ -50,12 +43,12 @@ static void logits_stay_for_the_gradient_of_the_head(void **state)
     (void)state;
     struct bench *b = open_sliced("qwen3-4b", "v6e", ADV_AXIS_COUNT);
     (void)bench_estimate(b);
-    const double on_one = part_at(b, ADV_AT_BACKWARD, "logits");
+    const double on_one = bench_bytes_at(b, ADV_AT_BACKWARD, "logits");
     b = open_sliced("qwen3-4b", "v6e", ADV_AXIS_DATA);
     (void)bench_estimate(b);
-    assert_close(part_at(b, ADV_AT_BACKWARD, "logits"),
+    assert_close(bench_bytes_at(b, ADV_AT_BACKWARD, "logits"),
                  b->constants.sliced_late_logits_tensors * 2.0 * 4096 * 151936, 1e-9);
-    assert_true(part_at(b, ADV_AT_BACKWARD, "logits") > 4.0 * on_one);
+    assert_true(bench_bytes_at(b, ADV_AT_BACKWARD, "logits") > 4.0 * on_one);
 }
 
 /* Whether the stack of layer inputs is copied: by norms of queries and keys, and by which of sequence and emb
@@ -78,15 +71,15 @@ static void stacks_are_turned_where_those_of_one_slice_are_not(void **state)
         (void)bench_estimate(b);
         const double stack = 2.0 * cases[i].seq_len * 4096 * (double)b->model.layers[0].count;
         const double copies = cases[i].copied ? b->constants.sliced_stack_copies * stack : 0.0;
-        assert_close(part_at(b, ADV_AT_LOSS, "turned_activations"), copies, 1e-9);
-        assert_close(part_at(b, ADV_AT_BACKWARD, "turned_activations"), copies, 1e-9);
+        assert_close(bench_bytes_at(b, ADV_AT_LOSS, "turned_activations"), copies, 1e-9);
+        assert_close(bench_bytes_at(b, ADV_AT_BACKWARD, "turned_activations"), copies, 1e-9);
         /* gradients come when the copies have been read */
-        const double all = part_at(b, ADV_AT_UPDATE, "gradients");
+        const double all = bench_bytes_at(b, ADV_AT_UPDATE, "gradients");
         assert_true(all > 0.0);
-        assert_close(part_at(b, ADV_AT_BACKWARD, "gradients"), fmax(0.0, all - copies), 1e-9);
+        assert_close(bench_bytes_at(b, ADV_AT_BACKWARD, "gradients"), fmax(0.0, all - copies), 1e-9);
         b->cluster.chip.hbm_usable_bytes_per_device = 1.0; /* what is there before the loss does not wait */
         (void)bench_estimate(b);
-        assert_close(part_at(b, ADV_AT_BACKWARD, "turned_activations"), copies, 1e-9);
+        assert_close(bench_bytes_at(b, ADV_AT_BACKWARD, "turned_activations"), copies, 1e-9);
     }
 }
 
@@ -110,9 +103,9 @@ static void stacks_of_the_feed_forward_are_turned_beside_transfers(void **state)
         (void)bench_estimate(b);
         const struct adv_layer *layer = &b->model.layers[0];
         const double stack = 2.0 * 4096 * (double)layer->mlp_dim * (double)layer->count;
-        assert_close(part_at(b, ADV_AT_BACKWARD, "turned_activations"),
+        assert_close(bench_bytes_at(b, ADV_AT_BACKWARD, "turned_activations"),
                      cases[i].stacks * b->constants.turned_mlp_copies * stack, 1e-9);
-        assert_close(part_at(b, ADV_AT_LOSS, "turned_activations"), 0.0, 0.0);
+        assert_close(bench_bytes_at(b, ADV_AT_LOSS, "turned_activations"), 0.0, 0.0);
     }
 }
 
@@ -122,12 +115,12 @@ static void tensors_for_two_iterations_come_back_from_the_host(void **state)
     struct bench *b = open_sliced("llama3.1-8b", "v6e", ADV_AXIS_COUNT);
     b->plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
     (void)bench_estimate(b);
-    const double on_one = part_at(b, ADV_AT_BACKWARD, "host_staging");
+    const double on_one = bench_bytes_at(b, ADV_AT_BACKWARD, "host_staging");
     assert_true(on_one > 0.0);
     b = open_sliced("llama3.1-8b", "v6e", ADV_AXIS_DATA);
     b->plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
     (void)bench_estimate(b);
-    assert_close(part_at(b, ADV_AT_BACKWARD, "host_staging"),
+    assert_close(bench_bytes_at(b, ADV_AT_BACKWARD, "host_staging"),
                  on_one * b->constants.sliced_staging_tensors / b->constants.offload_staging_tensors, 1e-9);
     assert_true(b->constants.sliced_staging_tensors > b->constants.offload_staging_tensors);
 }
@@ -145,8 +138,8 @@ static void a_pipeline_has_its_gradients_at_the_loss(void **state)
         bench_axes(b, ADV_AXIS_STAGE, 4);
         b->plan.family.pipeline_microbatches = 4;
         (void)bench_estimate(b);
-        const double zeros = part_at(b, ADV_AT_LOSS, "gradients");
-        const double all = part_at(b, ADV_AT_BACKWARD, "gradients");
+        const double zeros = bench_bytes_at(b, ADV_AT_LOSS, "gradients");
+        const double all = bench_bytes_at(b, ADV_AT_BACKWARD, "gradients");
         assert_int_equal(zeros > 0.0, cases[i].zeroed);
         assert_true(!cases[i].zeroed || (zeros > 0.9 * all && zeros < all));
     }

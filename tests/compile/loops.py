@@ -20,31 +20,20 @@ import step  # noqa: E402  pylint: disable=wrong-import-position
 from dumped import dumped  # noqa: E402  pylint: disable=wrong-import-position
 
 SHOWN_BYTES_FRAC = 0.004
-ELEMENT_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "s32": 4, "u32": 4}
-
-
-def tuple_bytes(text):
-    total = 0
-    for element, dims in re.findall(r"(bf16|f16|f32|s32|u32|pred|s8|u8|f8\w*)\[([\d,]*)\]", text):
-        size = ELEMENT_BYTES.get(element, 1)
-        for dim in dims.split(","):
-            size *= int(dim or 1)
-        total += size
-    return total
 
 
 def loops_of(path):
-    """(instruction names by computation, [(state bytes, body), ...] of the loops of the entry computation)."""
-    names, loops, now, entry = {}, [], None, False
+    """(instruction names by computation, bodies of all loops: a loop over microbatches holds those over layers)."""
+    names, bodies, now = {}, [], None
     for line in open(path, encoding="utf-8", errors="replace"):
-        if (m := re.match(r"(ENTRY )?%(\S+) \(", line)) and line.rstrip().endswith("{"):
-            now, entry = m.group(2), bool(m.group(1))
+        if (m := re.match(r"(?:ENTRY )?%(\S+) \(", line)) and line.rstrip().endswith("{"):
+            now = m.group(1)
             names[now] = []
         elif now and (m := re.match(r"\s+(?:ROOT )?%(\S+) = (.*)", line)):
             names[now].append(m.group(1))
-            if entry and (body := re.search(r" while\(.*body=%([\w.\-]+)", m.group(2))):
-                loops.append((tuple_bytes(m.group(2).split(" while(")[0]), body.group(1)))
-    return names, loops
+            if body := re.search(r" while\(.*body=%([\w.\-]+)", m.group(2)):
+                bodies.append(body.group(1))
+    return names, bodies
 
 
 def fullest(alive, live, order, operations, begin, end):
@@ -73,16 +62,19 @@ def profile(folder):
         deltas[first] += row["size"]
         deltas[last + 1] -= row["size"]
     alive = list(itertools.accumulate(deltas[:len(order)]))
-    names, loops = loops_of(dump.file_of(folder, "after_optimizations.txt"))
+    names, bodies = loops_of(dump.file_of(folder, "after_optimizations.txt"))
 
     def is_of_layers(name):
         return "checkpoint" in operations.get(name, "") and "transpose(" in operations.get(name, "")
 
-    bodies = [(size, body) for size, body in loops if any(is_of_layers(name) for name in names.get(body, ()))]
-    if not bodies:
+    # a forward loop holds some that XLA found in both passes, a loop over microbatches some behind its loops over layers
+    shares = {body: sum(map(is_of_layers, names[body])) / len(names[body])
+              for body in bodies if names.get(body) and "windowed_dot_general" not in body}
+    body = max(shares, key=shares.get, default="")
+    if not shares.get(body):
         return None
     position = {name: i for i, name in enumerate(order)}
-    inside = [position[name] for name in names[max(bodies)[1]] if name in position]
+    inside = [position[name] for name in names[body] if name in position]
     begin, end = min(inside), max(inside)
     behind = [i for i, name in enumerate(order) if i > end and is_of_layers(name) and operations[name].endswith("dot_general")]
     found = {"ahead": (0, begin - 1), "loop": (begin, end), "behind": (end + 1, max(behind, default=end))}

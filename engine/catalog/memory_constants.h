@@ -100,10 +100,12 @@
     X(loss_staging_tensors, "steps",                                                                          \
       "of the scan whose tensors for the host wait on the device at the loss")                                \
     X(turned_emb_copies, "copies",                                                                            \
-      "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop: "         \
-      "weights gathered whole; either sequences longer than emb, or norms of queries and keys")               \
-    X(windowed_turned_emb_copies, "copies", "the same of longer sequences by windowed einsums")               \
-    X(windowed_turned_seq_per_emb_least, "frac", "of emb that a sequence is long for it")                     \
+      "of stacks of [tokens, emb], turned for the iteration that is taken out of the backward loop where "    \
+      "both want unlike layouts (adv_memory_turns_emb): weights gathered whole")                              \
+    X(windowed_turned_emb_copies, "copies", "the same by windowed einsums")                                   \
+    X(windowed_turned_seq_per_emb_least, "frac",                                                              \
+      "of emb that a sequence of windowed einsums is short of where stacks are turned beside other slices")   \
+    X(routed_turned_emb_copies, "copies", "the same with experts, of weights gathered whole")                 \
     X(turned_other_emb_copies, "copies", "the same of other plans")                                           \
     X(turned_mlp_copies, "copies", "the same of one stack of [tokens, mlp], weights gathered whole")          \
     X(windowed_turned_mlp_copies, "copies",                                                                   \

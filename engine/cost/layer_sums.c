@@ -136,14 +136,6 @@ static struct adv_working without_kept(const struct adv_cost *cost, const struct
     return working;
 }
 
-/* Whether the columns of [mlp, emb] that a device holds of a layer's weights are whole rows of 128 lanes, or
- * the weights are gathered whole: XLA lays out what windowed einsums multiply by their shards. */
-static bool fills_lanes(const struct adv_cost *cost)
-{
-    const double columns = (double)cost->model->emb_dim * cost->tp * cost->stages / cost->weight_shards;
-    return !adv_memory_windowed(cost) || fmod(columns, 128.0) == 0.0;
-}
-
 /* Adds the stacks of `count` layers that the iteration taken out of the backward loop may read in another
  * layout. A step of the scan that holds a block of layers reads them as they lie,
  * but for its own input where layers have norms on both sides and of queries and keys (gemma3; not gemma2,
@@ -171,7 +163,7 @@ static void add_stacks(const struct adv_cost *cost, const struct adv_layer *laye
     const bool saved =
         !adv_memory_windowed(cost) || (adv_remat_place(cost->places, ADV_TENSOR_MLPWI_0) != ADV_PLACE_REMAT &&
                                        adv_remat_place(cost->places, ADV_TENSOR_MLPWI_1) != ADV_PLACE_REMAT);
-    if (saved && fills_lanes(cost)) sums->mlp_stack += adv_max(first, second);
+    if (saved && adv_memory_fills_lanes(cost)) sums->mlp_stack += adv_max(first, second);
 }
 
 static double unscanned_frac(const struct adv_cost *cost)

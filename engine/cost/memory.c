@@ -169,7 +169,8 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
     frame->emb_copies = frame->mlp_copies = frame->early_mlp_frac = 0.0;
     frame->early_emb_frac = windowed ? k->early_emb_frac : 0.0;
     if (adv_memory_crosses_slices(cost)) {
-        const bool turns = cost->plan->num_vocab_tiling == 1 && cost->tp == 1 && !adv_memory_turns_emb(cost);
+        const bool turns =
+            cost->plan->num_vocab_tiling == 1 && cost->tp == 1 && adv_memory_turns_sliced_emb(cost);
         frame->emb_copies = turns ? k->sliced_stack_copies : 0.0;
         frame->mlp_copies = frame->peels ? k->turned_mlp_copies : 0.0;
         frame->early_emb_frac = 1.0;
@@ -178,9 +179,11 @@ static void set_turned_copies(const struct adv_cost *cost, struct adv_memory_fra
     if (!frame->peels) return;
     frame->early_mlp_frac = k->early_mlp_frac;
     frame->mlp_copies = windowed ? k->windowed_turned_mlp_copies : k->turned_mlp_copies;
-    frame->emb_copies = !adv_memory_turns_emb(cost) ? k->turned_other_emb_copies
-                        : windowed                  ? k->windowed_turned_emb_copies
-                                                    : k->turned_emb_copies;
+    const bool routed = adv_model_has_experts(cost->model);
+    frame->emb_copies = routed && !windowed                     ? k->routed_turned_emb_copies
+                        : routed || !adv_memory_turns_emb(cost) ? k->turned_other_emb_copies
+                        : windowed                              ? k->windowed_turned_emb_copies
+                                                                : k->turned_emb_copies;
 }
 
 /* Whether a step of the scan holds more than one dense layer: XLA schedules it in more ways. */

@@ -1,6 +1,10 @@
 #include "engine/cost/regime.h"
 
+#include <math.h>
+
 #include "engine/base/units.h"
+
+static const double lanes = 128.0; /* elements of a row of vector memory */
 
 /* XLA's own reckoning (spmd/dot_handler.cc under choose_faster_windowed_einsum_over_mem; read off its log
  * with libtpu 0.0.50.1): a loop that multiplies by one shard while the next arrives over one ring takes as
@@ -58,6 +62,12 @@ double adv_memory_blocks_in_turn(const struct adv_cost *cost)
     return 1.0;
 }
 
+bool adv_memory_fills_lanes(const struct adv_cost *cost)
+{
+    const double columns = (double)cost->model->emb_dim * cost->tp * cost->stages / cost->weight_shards;
+    return !adv_memory_windowed(cost) || fmod(columns, lanes) == 0.0;
+}
+
 static bool has_query_key_norms(const struct adv_model *model)
 {
     bool has = false;
@@ -65,9 +75,37 @@ static bool has_query_key_norms(const struct adv_model *model)
     return has;
 }
 
+static bool has_wide_heads(const struct adv_model *model)
+{
+    bool has = false;
+    for (int i = 0; i < model->layer_kinds_count; i++) has |= model->layers[i].head_dim_qk > (int)lanes;
+    return has;
+}
+
+/* Whether the forward loop writes [tokens, emb] with its sequences along the lanes. */
+static bool writes_sequences_minor(const struct adv_cost *cost)
+{
+    if (adv_memory_windowed(cost)) return !adv_memory_fills_lanes(cost);
+    return cost->plan->family.seq_len >= cost->model->emb_dim;
+}
+
+/* Whether the iteration behind the backward loop wants them so. */
+static bool reads_sequences_minor(const struct adv_cost *cost)
+{
+    if (has_query_key_norms(cost->model) || has_wide_heads(cost->model)) return true;
+    return adv_memory_windowed(cost) && adv_memory_fills_lanes(cost) &&
+           cost->plan->family.seq_len >= cost->model->emb_dim;
+}
+
 bool adv_memory_turns_emb(const struct adv_cost *cost)
 {
+    return writes_sequences_minor(cost) != reads_sequences_minor(cost);
+}
+
+bool adv_memory_turns_sliced_emb(const struct adv_cost *cost)
+{
+    const bool windowed = adv_memory_windowed(cost);
     const double seq = (double)cost->plan->family.seq_len, emb = (double)cost->model->emb_dim;
-    if (adv_memory_windowed(cost)) return seq >= cost->constants->windowed_turned_seq_per_emb_least * emb;
-    return (seq >= emb) != has_query_key_norms(cost->model);
+    if (windowed) return seq < cost->constants->windowed_turned_seq_per_emb_least * emb;
+    return (seq >= emb) == has_query_key_norms(cost->model);
 }

@@ -134,6 +134,7 @@ static const struct parameter {
     {"turned_emb_copies", "tpu7x", 0.1, 0.2, 1.0},
     {"turned_emb_copies", "v6e v5e v4", 1.0, 0.2, 1.0},
     {"turned_emb_copies", "v5p", 0.5, 0.3, 1.0},
+    {"routed_turned_emb_copies", ALL, 0.6, 0.2, 1.0},
     {"turned_other_emb_copies", ALL, 0.1, 0.2, 1.0},
     {"windowed_turned_emb_copies", ALL, 0.9, 0.2, 1.0},
     {"turned_mlp_copies", "tpu7x v6e", 1.0, 0.2, 1.0},

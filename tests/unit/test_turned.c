@@ -125,12 +125,51 @@ static void copies_take_whole_lanes_and_the_layers_input(void **state)
     assert_close(turned_at(&b, ADV_AT_LOSS), 0.0, 0.0);
 }
 
+/* Layouts as the loops of compiled steps had them; weights by windowed einsums but where said. */
+static void layer_inputs_are_turned_by_shards_lengths_norms_and_heads(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *chip;
+        int x, y, z;
+        int64_t seq_len;
+        bool turns;
+    } cases[] = {
+        {"llama3.1-8b", "v4", 2, 2, 4, 2048, false}, /* 256 columns fill lanes; shorter than emb */
+        {"llama3.1-8b", "v4", 2, 2, 4, 8192, true},
+        {"qwen3-8b", "v4", 2, 2, 4, 2048, true},     /* norms of queries and keys */
+        {"llama2-13b", "v4", 2, 2, 4, 4096, true},   /* 320 columns do not fill lanes */
+        {"qwen3-14b", "v4", 2, 2, 4, 4096, false},   /* nor do these, beside norms */
+        {"gemma-7b", "v6e", 2, 4, 1, 2048, true},    /* heads of 256; 384 columns */
+        {"gemma-7b", "v4", 2, 2, 4, 2048, false},    /* 192 columns */
+        {"llama3.1-8b", "v6e", 8, 8, 1, 8192, true}, /* gathered whole, from here on */
+        {"llama3.1-8b", "v6e", 8, 8, 1, 2048, false},
+        {"qwen3-8b", "v6e", 8, 8, 1, 8192, false},
+        {"qwen3-8b", "v6e", 8, 8, 1, 2048, true},
+        {"gemma-7b", "v6e", 8, 8, 1, 8192, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static struct bench b;
+        bench_open(&b, cases[i].model, cases[i].chip, cases[i].x, cases[i].y, cases[i].z);
+        b.plan.family.per_device_batch_size = 4;
+        b.plan.family.seq_len = cases[i].seq_len;
+        bench_policy(&b, ADV_POLICY_CUSTOM);
+        b.plan.placements[ADV_TENSOR_CONTEXT] = ADV_PLACE_OFFLOAD;
+        (void)bench_estimate(&b);
+        const double stack =
+            2.0 * 4 * (double)cases[i].seq_len * (double)b.model.emb_dim * (double)b.model.layers_count;
+        const double copies = turned_most(&b) / stack;
+        if ((copies > 0.1) != cases[i].turns) fail_msg("case %zu: %.3f copies", i, copies);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stacks_are_copied_where_the_loops_want_them_in_unlike_layouts),
         cmocka_unit_test(blocks_of_layers_read_their_stacks_as_they_lie),
         cmocka_unit_test(copies_take_whole_lanes_and_the_layers_input),
+        cmocka_unit_test(layer_inputs_are_turned_by_shards_lengths_norms_and_heads),
     };
     return run_group(tests);
 }

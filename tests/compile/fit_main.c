@@ -270,9 +270,16 @@ static void hold_pressed_limits(struct problem *problem)
     }
 }
 
+/* Of the row's generation and sort. */
+static double spread_of(struct problem *problem, int i)
+{
+    const char *chip = problem->rows->rows[i].row->cluster.chip.name;
+    return *value_of(chip_of(problem, chip), spreads[problem->sort[i]]);
+}
+
 /* Sets the fit curve that makes the verdicts on left-out rows likeliest, of all on a grid. Rows far from the
  * limit say nothing and cost nothing. */
-static void find_curve(struct problem *problem, const double spread[SPREADS])
+static void find_curve(struct problem *problem)
 {
     static double sds[8192];
     static bool fits[8192];
@@ -281,7 +288,7 @@ static void find_curve(struct problem *problem, const double spread[SPREADS])
         const struct compiled_row *row = &problem->rows->rows[i];
         if (!row->judged || !row->row->model.maxtext_name[0]) continue;
         const double limit = row->row->estimate.hbm_limit_bytes_per_device;
-        sds[n] = (log(limit / row->need_bytes) - problem->left_out[i]) / spread[problem->sort[i]];
+        sds[n] = (log(limit / row->need_bytes) - problem->left_out[i]) / spread_of(problem, i);
         fits[n++] = row->fits;
     }
     enum { STEPS = 60 }; /* of 0.05 */
@@ -309,10 +316,35 @@ static bool is_unmodelled(const struct adv_measurement *row)
     return row->model.splits_batch || row->plan.family.use_multimodal;
 }
 
+static double spread_by(double *errors, double *over, int count)
+{
+    return fmax(adv_quantile(errors, count, 0.8) / 1.282, adv_quantile(over, count, 0.95) / 1.645);
+}
+
+/* Multiplies a generation's spreads by that of its rows, each measured in the spread of its sort. */
+static void widen_chip(struct problem *problem, struct chip *chip)
+{
+    double errors[8192], over[8192];
+    int n = 0;
+    for (int i = 0; i < problem->rows->count && n < 8192; i++) {
+        const struct compiled_row *row = &problem->rows->rows[i];
+        if (!row->judged || !row->row->model.maxtext_name[0] || is_unmodelled(row->row) ||
+            strcmp(row->row->cluster.chip.name, chip->name) != 0)
+            continue;
+        over[n] = -problem->left_out[i] / spread_of(problem, i);
+        errors[n] = fabs(over[n]);
+        n++;
+    }
+    if (n == 0) return;
+    const double ratio = spread_by(errors, over, n);
+    (void)printf("%s: %.2f of that, %d rows\n", chip->name, ratio, n);
+    for (int s = 0; s < SPREADS; s++) *value_of(chip, spreads[s]) *= ratio;
+}
+
 /* Standard deviation of ln(compiled / predicted) of left-out rows of models that people train: the larger of
  * what the 80 % quantile of the errors says, and the 95 % quantile of plans that need more than predicted,
- * since a promise that a plan fits breaks there. While it is found, each spread of a chip holds its own
- * number: the estimate of a row then says which one is its. */
+ * since a promise that a plan fits breaks there; times that of the generation. While it is found, each spread
+ * of a chip holds its own number: the estimate of a row then says which one is its. */
 static void find_spreads(struct problem *problem, double found[SPREADS])
 {
     for (int c = 0; c < problem->chips_count; c++)
@@ -330,13 +362,13 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
                 errors[n++] = fabs(problem->left_out[i]);
             }
         }
-        found[s] =
-            n > 0 ? fmax(adv_quantile(errors, n, 0.8) / 1.282, adv_quantile(over, n, 0.95) / 1.645) : 0.05;
+        found[s] = n > 0 ? spread_by(errors, over, n) : 0.05;
         (void)printf("%s: %.4f of %d rows\n", spreads[s], found[s], n);
     }
     for (int c = 0; c < problem->chips_count; c++)
         for (int s = 0; s < SPREADS; s++) *value_of(&problem->chips[c], spreads[s]) = found[s];
-    find_curve(problem, found);
+    for (int c = 0; c < problem->chips_count; c++) widen_chip(problem, &problem->chips[c]);
+    find_curve(problem);
 }
 
 /* Found from what is left of the rows, not beside the counts. */

@@ -149,27 +149,45 @@ static void a_change_of_what_is_pinned_is_said_with_all_that_it_takes(void **sta
     fixture_close(&fixture);
 }
 
+/* "...: 88.70 GiB of 95.74, ...": what the plan takes that the change makes. */
+static double remedied_gib(const struct adv_near_miss *miss)
+{
+    const char *colon = strrchr(miss->reason, ':');
+    assert_non_null(colon);
+    return strtod(colon + 1, NULL);
+}
+
 /* A change is priced with the flags that a search sets beside it: tensors on the host are scheduled
- * otherwise, which takes memory that the plan as it was did not need. Without that, remat_policy=custom with
- * the layers' inputs on the host seems to fit here, and no search finds it. */
+ * otherwise, which takes memory that the plan as it was did not need. Without that the change promises 1.7
+ * GiB less here than the search finds. */
 static void what_a_change_promises_is_found_when_it_is_pinned(void **state)
 {
     (void)state;
     static const char job[] =
-        "{\"model\":\"llama2-13b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x2x4\"},"
-        "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":64},"
-        "\"pins\":{\"remat_policy\":\"minimal_with_context\"%s}}";
+        "{\"model\":\"llama2-13b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x2x2\"},"
+        "\"workload\":{\"seq_len\":8192,\"global_batch_sequences\":32},\"pins\":{\"remat_policy\":\"%s}}";
     char text[512];
     struct adv_search_result result;
-    (void)snprintf(text, sizeof text, job, "");
+    (void)snprintf(text, sizeof text, job, "save_dot_except_mlp\"");
     fixture_search(&fixture, text, &result);
-    assert_says(&result, 1, "; gradient_accumulation_steps=4 with per_device_batch_size=1 would fit: ");
-    const double promised_s = remedied_s(&result.near_misses[1]);
+    int miss = 0;
+    while (miss < result.near_count &&
+           !strstr(result.near_misses[miss].reason,
+                   "offload and query_proj, key_proj, value_proj, out_proj=device"))
+        miss++;
+    assert_true(miss < result.near_count);
+    const double promised_s = remedied_s(&result.near_misses[miss]);
+    const double promised_gib = remedied_gib(&result.near_misses[miss]);
     fixture_close(&fixture);
-    (void)snprintf(text, sizeof text, job, ",\"gradient_accumulation_steps\":4");
+    (void)snprintf(
+        text, sizeof text, job,
+        "custom\",\"num_vocab_tiling\":2,\"decoder_layer_input\":\"offload\",\"query_proj\":\"device\","
+        "\"key_proj\":\"device\",\"value_proj\":\"device\",\"out_proj\":\"device\"");
     fixture_search(&fixture, text, &result);
     assert_true(result.found_count > 0);
-    assert_true(result.found[0].estimate.step_time_s <= promised_s * (1 + ADV_RANK_TIE_FRAC));
+    const struct adv_estimate *found = &result.found[0].estimate;
+    assert_true(found->step_time_s <= promised_s * (1 + ADV_RANK_TIE_FRAC));
+    assert_true(found->hbm_bytes_per_device <= (promised_gib + 0.01) * (double)(1 << 30));
     fixture_close(&fixture);
 }
 

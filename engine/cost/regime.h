@@ -48,9 +48,8 @@ bool adv_memory_fills_lanes(const struct adv_cost *cost);
  * backward loop does not read them. Read from the loops of 91 compiled dense steps: weights that are gathered
  * whole have the longer of sequence and emb along the lanes, windowed einsums emb if their shards fill lanes;
  * norms of queries and keys, and heads of more than 128, want sequences there, and so do windowed einsums
- * that had emb there, of sequences as long as it; others want emb. Of 287 compiled dense steps with such
- * stacks 245 copy them where this says so and nowhere else; of the 42 others, 10 are steps on tpu7x that
- * gather their weights whole and copy none. */
+ * that had emb there, of sequences as long as it; others want emb. tests/compile/report.md counts how many
+ * compiled steps copy such stacks where this says so. */
 bool adv_memory_turns_emb(const struct adv_cost *cost);
 
 /* The same where the iteration is taken out for gradients that go to other slices: there it is nearly the

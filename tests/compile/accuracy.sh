@@ -1,7 +1,8 @@
 #!/bin/sh
 # accuracy.sh REPORT PAGE OUT_DIR ROWS...: writes a page of accuracy to OUT_DIR and fails when a group got worse than on the
 # committed PAGE by more than rounding. Groups are named by a table's first two columns; the fourth and fifth are median
-# and 90th percentile, the ninth, where there are eleven, how many verdicts are right. A page may also state a log loss.
+# and 90th percentile, the ninth, where there are eleven, how many verdicts are right. A page may also state a log loss,
+# and the share of steps that copy stacks where the engine says so.
 set -eu
 report=$1
 page=$2
@@ -14,6 +15,7 @@ awk -F'|' '
     FNR == 1 { file++; table = 0 }
     /median %/ { table = 1; next }
     /^Log loss/ { split($0, words, ": "); loss[file] = words[2] + 0 }
+    /^Copies as/ { split($0, words, ": "); copies[file] = words[2] + 0 }
     !/^\|/ { table = 0 }
     !table || $4 !~ /[0-9]/ { next }
     {
@@ -37,6 +39,7 @@ awk -F'|' '
             }
         }
         if (loss[2] > loss[1] + 0.0005) { printf "worse: log loss was %.4f, is %.4f\n", loss[1], loss[2]; bad = 1 }
+        if (copies[2] < copies[1] - 0.005) { printf "worse: copies were right in %.3f, are in %.3f\n", copies[1], copies[2]; bad = 1 }
         if (count < 10) { print "the committed page has no rows to compare with"; bad = 1 }
         print FILENAME ": " (bad ? "FAILED" : "no worse than the committed page (" count " groups)")
         exit bad

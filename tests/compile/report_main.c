@@ -154,6 +154,30 @@ static void print_certainty(const struct compiled_rows *rows)
     (void)printf("\nLog loss of the verdicts: %.4f.\n", loss / judged);
 }
 
+/* Whether stacks of [tokens, emb] are copied where adv_memory_turns_emb says so. */
+static void print_copies(struct compiled_rows *rows, const struct adv_catalog *catalog)
+{
+    int counts[2][2][2] = {{{0}}}, right = 0, shown = 0; /* by windowed, said, done */
+    for (int i = 0; i < rows->count; i++) {
+        struct compiled_row *row = &rows->rows[i];
+        if (!row->judged) continue;
+        const struct compiled_turn turn =
+            compiled_row_turn(row, &adv_catalog_chip(catalog, row->row->cluster.chip.name)->constants);
+        if (!turn.shown) continue;
+        counts[turn.windowed][turn.says][turn.does]++;
+        right += turn.says == turn.does;
+        shown++;
+    }
+    (void)printf("\n## Stacks of [tokens, emb] that are copied whole beside transfers\n\n| weights | "
+                 "layouts | steps | copied |\n| --- | --- | --: | --: |\n");
+    for (int windowed = 0; windowed < 2; windowed++)
+        for (int says = 0; says < 2; says++)
+            (void)printf("| %s | %s | %d | %d |\n", windowed ? "windowed einsums" : "gathered whole",
+                         says ? "unlike" : "alike", counts[windowed][says][0] + counts[windowed][says][1],
+                         counts[windowed][says][1]);
+    (void)printf("\nCopies as the layouts say: %.3f of %d steps.\n", (double)right / shown, shown);
+}
+
 /* One line of what was predicted of drawn rows when nothing had been fitted to them: first plans of jobs
  * (rank 1), or configurations that nobody advised (no rank). */
 static void print_drawn_kind(const struct compiled_rows *rows, const char *kind, int rank)
@@ -274,6 +298,7 @@ int main(int argc, char **argv)
     print_certainty(&rows);
     print_drawn(&rows);
     print_worst(&rows);
+    print_copies(&rows, catalog);
     print_refusals(&rows);
     adv_catalog_free(catalog);
     return 0;

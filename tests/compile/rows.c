@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cost/layer_memory.h"
 #include "engine/cost/memory.h"
+#include "engine/cost/regime.h"
 #include "engine/json/decode_measurements.h"
 
 struct compiled_step {
@@ -109,4 +111,38 @@ void compiled_row_weigh(struct compiled_row *row, const struct adv_constants *co
         fmax(memory.loss_peak_bytes, fmax(memory.backward_peak_bytes, memory.update_peak_bytes));
     row->error_log = log(row->predicted_bytes / row->need_bytes);
     row->row->estimate.fit_curve = adv_fit_curve(constants, memory.log_sd);
+}
+
+static bool is_plain(const struct adv_cost *cost)
+{
+    bool plain = adv_memory_peels_loops(cost) && !adv_memory_crosses_slices(cost) && cost->tp == 1 &&
+                 cost->stages <= 1 && cost->plan->family.gradient_accumulation_steps == 1 &&
+                 !adv_model_has_experts(cost->model);
+    for (int i = 0; i < cost->model->layer_kinds_count; i++)
+        plain = plain && !adv_memory_in_block(cost, &cost->model->layers[i]);
+    return plain;
+}
+
+struct compiled_turn compiled_row_turn(struct compiled_row *row, const struct adv_constants *constants)
+{
+    const json_t *turned = json_object_get(row->compiled, "turned");
+    compiled_row_weigh(row, constants);
+    const struct adv_cost *cost = &row->step->cost;
+    struct adv_layer_sums fresh;
+    struct compiled_turn turn = {.shown = json_is_array(turned) && is_plain(cost) &&
+                                          adv_memory_layer_sums(cost, &fresh)->emb_stacks > 0.0,
+                                 .windowed = adv_memory_windowed(cost),
+                                 .says = adv_memory_turns_emb(cost)};
+    const double emb = (double)cost->model->emb_dim;
+    const double bytes = 2.0 * cost->tokens * emb * (double)cost->model->layers_count;
+    char last[32];
+    (void)snprintf(last, sizeof last, ",%.0f]", emb);
+    size_t i;
+    const json_t *copy;
+    json_array_foreach(turned, i, copy)
+    {
+        const char *shape = json_string_value(json_object_get(copy, "shape"));
+        turn.does |= fabs(number(copy, "bytes") - bytes) < 1.0 && shape && strstr(shape, last);
+    }
+    return turn;
 }

@@ -31,3 +31,13 @@ bool compiled_row_predict(struct compiled_row *row, const struct adv_constants *
 
 /* The same for a row that was predicted before: its bytes and their spread alone, without the time. */
 void compiled_row_weigh(struct compiled_row *row, const struct adv_constants *constants);
+
+/* Whether the program copies a stack of its layers' [tokens, emb] whole for the iteration that it takes out
+ * of the backward loop, and whether adv_memory_turns_emb says so. */
+struct compiled_turn {
+    bool shown; /* false: the row has no such stack, or does not show it: dense layers, one a scan step, no
+                   tensor axes, on one slice, and no loop over microbatches, in which copies were not looked
+                   for */
+    bool windowed, says, does;
+};
+struct compiled_turn compiled_row_turn(struct compiled_row *row, const struct adv_constants *constants);

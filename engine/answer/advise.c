@@ -20,11 +20,11 @@
 
 /* Whether the ranked plans have the best placements and tiles there are: nothing fixed them, and the search
  * was for speed and came to its end. */
-static bool ranked_are_searched(const struct adv_advise_answer *answer)
+static bool ranked_are_searched(const struct adv_advise_answer *answer, const struct adv_constants *constants)
 {
     const struct adv_advise_request *request = answer->request;
     struct adv_remat_space open;
-    adv_remat_space_build(request, &open);
+    adv_remat_space_build(request, constants, &open);
     bool within = answer->result->has_baseline && request->max_changes != ADV_CHANGES_ANY;
     return answer->result->exhaustive && !within && request->objective != ADV_OBJECTIVE_HBM && !open.pinned &&
            !open.any_fixed && open.tilings_count > 1 && !request->tiles_pinned;
@@ -159,8 +159,10 @@ static bool take_told(void *context, int slot, int item)
 
 static adv_code tell_all(const struct adv_teller *teller, int count, struct adv_advise_answer *answer)
 {
-    struct telling telling = {
-        .teller = teller, .answer = answer, .searched = ranked_are_searched(answer), .code = ADV_OK};
+    struct telling telling = {.teller = teller,
+                              .answer = answer,
+                              .searched = ranked_are_searched(answer, teller->constants),
+                              .code = ADV_OK};
     struct adv_in_order job = {.context = &telling,
                                .count = count,
                                .work = tell_ahead,

@@ -32,6 +32,7 @@
       "the same by windowed einsums of eight devices or fewer, of a large vocabulary")                        \
     X(tensor_late_logits_tensors, "tensors", "the same beside tensor parallelism")                            \
     X(tensor_tied_late_logits_tensors, "tensors", "the same there of a head that is the embedding table")     \
+    X(tensor_capped_late_logits_tensors, "tensors", "the same there of logits under a cap")                   \
     X(tensor_tied_busy_late_logits_tensors, "tensors",                                                        \
       "the same of that beside transfers, or inside the loop over microbatches")                              \
     X(gathered_late_logits_tensors, "tensors", "the same where the head's weights are gathered whole")        \
@@ -54,6 +55,9 @@
     X(gathered_loss_head_copies, "copies", "of the head at the loss where it is gathered whole")              \
     X(single_loss_head_copies, "copies", "the same where logits have a gradient of their own there")          \
     X(accumulated_loss_head_copies, "copies", "the same inside the loop over microbatches")                   \
+    X(gathered_tiles_copies, "copies",                                                                        \
+      "of the hidden gradient of all devices, behind tiles not cut where context shards are; 0: cut")         \
+    X(turned_gathered_tiles_copies, "copies", "the same in another order, below tokamax's attention")         \
     X(gathered_tiled_head_copies, "copies", "of the head there beside tiled logits")                          \
     X(gathered_late_head_copies, "copies", "of the head kept through the layers there")                       \
     X(gathered_late_tiled_head_copies, "copies", "of the head kept there beside tiled logits")                \
@@ -64,6 +68,10 @@
     X(tensor_gathered_emb_tensors, "tensors", "the same where no einsum of the group is windowed")            \
     X(mlp_width_tensors, "tensors", "[tokens, mlp] while the feed-forward is differentiated")                 \
     X(tensor_mlp_width_tensors, "tensors", "the same beside tensor parallelism")                              \
+    X(width_meets_alone, "flag",                                                                              \
+      "1: fsdp_transpose and tensor axes bring a width together without an fsdp axis, too")                   \
+    X(transposed_mlp_tensors, "tensors",                                                                      \
+      "[tokens, mlp of the whole tensor group] for each input of a feed-forward whose width both share")      \
     X(mlp_query_tensors, "tensors", "[tokens, heads x head_dim] meanwhile")                                   \
     X(attention_width_tensors, "tensors", "[tokens, mlp] that wait while attention is differentiated")        \
     X(attention_query_tensors, "tensors", "[tokens, heads x head_dim] meanwhile")                             \

@@ -87,6 +87,23 @@ static inline bool adv_cost_keeps_either(const struct adv_cost *cost, enum adv_t
     return adv_cost_keeps(cost, name) || adv_cost_keeps(cost, other);
 }
 
+/* Whether fsdp_transpose and tensor axes share the width of dense feed-forwards. XLA brings its activations
+ * together over the tensor axes then: [tokens, mlp] travels instead of [tokens, emb] (compiled with MaxText
+ * 0.2.5). */
+static inline bool adv_cost_meets_width(const struct adv_cost *cost)
+{
+    const int *ici = cost->plan->family.ici;
+    if (cost->tp <= 1 || ici[ADV_AXIS_FSDP_TRANSPOSE] <= 1) return false;
+    return ici[ADV_AXIS_FSDP] > 1 || cost->constants->width_meets_alone > 0.0;
+}
+
+/* Whether each device of a tensor group then multiplies for the gradients of the whole width, as the others
+ * do: no fsdp axis parts the other dimension (compiled: [emb, mlp] where [emb, mlp / tensor] would do). */
+static inline bool adv_cost_repeats_width(const struct adv_cost *cost)
+{
+    return adv_cost_meets_width(cost) && cost->plan->family.ici[ADV_AXIS_FSDP] <= 1;
+}
+
 /* Fills `cost`; the mesh must have been placed. `same_mesh`: `cost` was filled for the same model, ICI mesh,
  * sharding rule, context strategy and two-stage gathers, and layer parameters and groups are still good. */
 void adv_cost_init(struct adv_cost *cost, const struct adv_estimate_input *input, const struct adv_mesh *mesh,

@@ -21,10 +21,12 @@ static bool has_loss_gradient(const struct adv_cost *cost)
 }
 
 /* The mask of the targets' logits, one byte each, that XLA makes for their gradient and keeps as long as
- * that; of all tokens, also where the vocabulary is tiled. */
+ * that; of all tokens, also where the vocabulary is tiled, but not where tiles are cut across context shards.
+ */
 static double mask_bytes(const struct adv_cost *cost)
 {
     const double tokens = adv_plan_tokens(cost->plan);
+    if (adv_plan_tiles_gather(cost->plan, cost->plan->num_vocab_tiling)) return 0.0;
     const double most = cost->constants->masked_loss_tokens_per_emb_most * (double)cost->model->emb_dim;
     return adv_memory_windowed(cost) || tokens > most ? 0.0 : tokens * (double)cost->model->vocab_size;
 }
@@ -98,22 +100,33 @@ static double late_heads(const struct adv_cost *cost)
                                             : k->gathered_late_head_copies;
 }
 
-/* The gradient of the hidden states behind the loop over tiles, where it is that of all devices (seen: 16
- * compiled steps of llama3.3-70b and llama3-8b, tests/compile/truth/head.json); the tile's logits have gone
- * by then. Few shards of the batch are gathered in bf16, before and behind a product, of which the scheduler
- * of host transfers keeps one; many are added up in float32, which takes both formats (layers without a scan
- * were not seen). */
+/* Whether JAX lays the mesh over parts of all three physical axes, and over so many devices that XLA adds the
+ * hidden gradients of all of them up in float32, where it gathers them in bf16 elsewhere (compiled: 64
+ * devices and more; not 32, nor on a slice of two axes, nor along whole axes). */
+static bool adds_up_hidden_gradients(const struct adv_cost *cost)
+{
+    static const int devices_least = 64;
+    const int *dims = cost->cluster->dims;
+    return cost->mesh->needs_split && cost->cluster->devices_per_slice >= devices_least && dims[0] > 1 &&
+           dims[1] > 1 && dims[2] > 1;
+}
+
+/* The gradient of the hidden states behind the loop over tiles, where it is that of all devices; the tile's
+ * logits have gone by then. Below tokamax's attention it is turned where a shard's sequence is shorter than
+ * emb, so that both orders live at once (not beside transfers). Seen in 60 compiled steps
+ * (tests/compile/truth/head.json). */
 static double whole_hidden_gradient(const struct adv_cost *cost)
 {
-    static const double many_shards_least = 32.0;
+    const struct adv_constants *k = cost->constants;
     const struct adv_plan *plan = cost->plan;
-    if (!adv_plan_tiles_gather(plan, plan->num_vocab_tiling)) return 0.0;
+    if (!adv_memory_tiles_gather(k, plan, plan->num_vocab_tiling)) return 0.0;
     const double seq = (double)plan->family.seq_len, emb = (double)cost->model->emb_dim;
     const double sequences =
         adv_plan_global_batch(plan, cost->cluster) / plan->family.gradient_accumulation_steps;
-    const double own = adv_plan_tokens(plan) * (double)adv_plan_degree(plan, ADV_AXIS_CONTEXT) / seq;
-    double bytes = adv_memory_peels_loops(cost) ? 2.0 : 2.0 + 2.0;
-    if (plan->family.scan_layers && sequences / own >= many_shards_least) bytes = 4.0 + 2.0;
+    const bool is_short = seq / (double)adv_plan_degree(plan, ADV_AXIS_CONTEXT) < emb;
+    const bool turns = plan->family.use_tokamax_splash && is_short && !adv_memory_peels_loops(cost);
+    double bytes = 2.0 * (k->gathered_tiles_copies + (turns ? k->turned_gathered_tiles_copies : 0.0));
+    if (adds_up_hidden_gradients(cost)) bytes = 4.0 + 2.0;
     return bytes * sequences * seq * emb / cost->tp;
 }
 
@@ -121,7 +134,8 @@ static double whole_hidden_gradient(const struct adv_cost *cost)
  * layers. The experimental scheduler may compute it before them, except beside routed experts, inside the
  * loop over microbatches, and beside transfers; without it, dense models keep them beside transfers. Windowed
  * einsums of few devices may do so for a large vocabulary; beside tensor parallelism the head is split
- * otherwise, and one that is the embedding table keeps more. */
+ * otherwise, and one that is the embedding table keeps more, most where the derivative of a cap reads the
+ * logits, too. */
 static double late_logits(const struct adv_cost *cost)
 {
     static const int few_devices_most = 8;
@@ -145,6 +159,7 @@ static double late_logits(const struct adv_cost *cost)
     if (!windowed) return k->gathered_late_logits_tensors;
     if (loops) return k->routed_accumulated_late_logits_tensors;
     if (scheduled) return k->scheduled_late_logits_tensors;
+    if (tensor_tied && cost->model->logits_soft_cap > 0.0) return k->tensor_capped_late_logits_tensors;
     if (tensor_tied) return k->tensor_tied_late_logits_tensors;
     if (cost->tp > 1) return k->tensor_late_logits_tensors;
     const bool few = cost->dense_group.devices <= few_devices_most &&
@@ -185,10 +200,10 @@ struct adv_head_memory adv_head_memory_at_loss(const struct adv_cost *cost)
         .holes_bytes = loss_holes(cost),
     };
     const double whole = whole_hidden_gradient(cost);
-    if (whole <= head.logits_bytes) return head;
-    head.hidden_bytes += whole;
-    head.logits_bytes = 0.0;
-    return head;
+    if (whole <= head.logits_bytes + head.weights_bytes) return head;
+    /* the place of the head's weights stays free beside them */
+    return (struct adv_head_memory){.hidden_bytes = head.hidden_bytes + whole,
+                                    .holes_bytes = weights_bytes(cost)};
 }
 
 struct adv_head_memory adv_head_memory_behind_loss(const struct adv_cost *cost)

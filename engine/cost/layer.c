@@ -5,6 +5,10 @@
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 
+static const uint32_t feed_forward_names =
+    UINT32_C(1) << ADV_TENSOR_MLPWI | UINT32_C(1) << ADV_TENSOR_MLPWI_0 | UINT32_C(1) << ADV_TENSOR_MLPWI_1 |
+    UINT32_C(1) << ADV_TENSOR_MLPWO;
+
 double adv_cost_projection_s(const struct adv_cost *cost, const struct adv_projection *p, enum adv_pass pass)
 {
     double tp = p->split == ADV_SPLIT_NONE ? 1.0 : cost->tp;
@@ -13,7 +17,10 @@ double adv_cost_projection_s(const struct adv_cost *cost, const struct adv_proje
     double n = p->split == ADV_SPLIT_N ? p->n / tp : p->n;
     const bool low = cost->quantizes_dense;
     if (pass != ADV_PASS_BWD) return adv_cost_matmul_s(cost, rows, k, n, low);
-    return adv_cost_matmul_s(cost, rows, n, k, low) + adv_cost_matmul_s(cost, k, rows, n, low);
+    const bool repeats = (p->names & feed_forward_names) != 0 && adv_cost_repeats_width(cost);
+    const double gradient_k = repeats ? p->k : k, gradient_n = repeats ? p->n : n;
+    return adv_cost_matmul_s(cost, rows, n, k, low) +
+           adv_cost_matmul_s(cost, gradient_k, rows, gradient_n, low);
 }
 
 /* A layer kind's matmuls; remembered in the scratch, or else written to `fresh`. */

@@ -109,3 +109,8 @@ bool adv_memory_turns_sliced_emb(const struct adv_cost *cost)
     if (windowed) return seq < cost->constants->windowed_turned_seq_per_emb_least * emb;
     return (seq >= emb) == has_query_key_norms(cost->model);
 }
+
+bool adv_memory_tiles_gather(const struct adv_constants *constants, const struct adv_plan *plan, int tiling)
+{
+    return constants->gathered_tiles_copies > 0.0 && adv_plan_tiles_gather(plan, tiling);
+}

@@ -55,3 +55,8 @@ bool adv_memory_turns_emb(const struct adv_cost *cost);
 /* The same where the iteration is taken out for gradients that go to other slices: there it is nearly the
  * other way round, by the steps of tests/compile/truth/slices.json. */
 bool adv_memory_turns_sliced_emb(const struct adv_cost *cost);
+
+/* Whether tiles of the vocabulary's loop bring the hidden states of all devices to each: context shards of
+ * more than one sequence are no range of the list that MaxText cuts (adv_plan_tiles_gather), and the
+ * generation's XLA does not send each device its part either. */
+bool adv_memory_tiles_gather(const struct adv_constants *constants, const struct adv_plan *plan, int tiling);

@@ -208,6 +208,12 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
     double again = adv_cost_keeps(cost, ADV_TENSOR_OUT_PROJ) ? 0.0 : 1.0;
     struct spanning time =
         plus(plus((struct spanning){0.0, 0.0}, tensor_gathers, gather), tensor_scatters + again, scatter);
+    if (adv_cost_meets_width(cost) && layer->mlp_dim > 0) {
+        /* the product forward and again, and the gradient of each input */
+        const double width_bytes = 2.0 * (double)layer->mlp_dim * cost->tokens * cost->tp;
+        time = plus(time, 2.0 + layer->mlp_inputs,
+                    spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, width_bytes));
+    }
     if (layer->experts > 0) {
         /* the partial expert outputs, experts_per_token copies of each token, are reduced before they are
          * combined */

@@ -100,6 +100,7 @@ static bool same_shapes(const struct adv_cost_shapes *shapes, const struct adv_c
 {
     return shapes->tokens == cost->tokens && shapes->tp == cost->tp && shapes->cp_ring == cost->cp_ring &&
            shapes->ulysses == cost->ulysses && shapes->ep == cost->ep &&
+           shapes->repeats_width == adv_cost_repeats_width(cost) &&
            adv_plan_same_kernels(&shapes->plan, plan);
 }
 
@@ -132,8 +133,8 @@ void adv_scratch_enter_compute(struct adv_cost_scratch *scratch, const struct ad
     const unsigned most = (unsigned)(sizeof scratch->computed / row_bytes);
     row = computed_row(scratch, new_row(&scratch->computed_rows, slot, most), row_bytes);
     scratch->compute = row;
-    row->shapes =
-        (struct adv_cost_shapes){*plan, cost->tokens, cost->tp, cost->cp_ring, cost->ulysses, cost->ep};
+    row->shapes = (struct adv_cost_shapes){
+        *plan, cost->tokens, cost->tp, cost->cp_ring, cost->ulysses, cost->ep, adv_cost_repeats_width(cost)};
     for (int i = 0; i < kinds; i++) {
         struct adv_cost_compute_kind *kind = &row->kinds[i];
         memset(kind->splash_known, 0, sizeof kind->splash_known);

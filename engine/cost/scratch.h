@@ -91,6 +91,7 @@ struct adv_cost_shapes {
     struct adv_plan plan;
     double tokens;
     int tp, cp_ring, ulysses, ep;
+    bool repeats_width; /* adv_cost_repeats_width */
 };
 
 /* Times of one device's matmuls and kernels. Families of many meshes have them in common. A row of the table

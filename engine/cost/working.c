@@ -128,6 +128,14 @@ static double mlp_frac(const struct adv_cost *cost, const struct adv_layer *laye
     return cost->tp > 1 ? (layer->mlp_inputs + 1.0) / gated : 1.0;
 }
 
+/* Of the same in full: where fsdp_transpose and tensor axes share the width, XLA gathers each input's
+ * gradient over the tensor axes before it multiplies for the weights' gradients (adv_cost_meets_width). */
+static double met_mlp_shards(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    if (!adv_cost_meets_width(cost)) return 0.0;
+    return cost->constants->transposed_mlp_tensors * layer->mlp_inputs * (cost->tp - 1.0);
+}
+
 static struct moments moments_of(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     const struct adv_constants *k = cost->constants;
@@ -135,7 +143,8 @@ static struct moments moments_of(const struct adv_cost *cost, const struct adv_l
     double exchanged = (double)cost->model->emb_dim * exchanged_emb_tensors(cost, layer);
     double emb = (double)cost->model->emb_dim * k->layer_emb_tensors + exchanged;
     double mlp_tensors = cost->tp > 1 ? k->tensor_mlp_width_tensors : k->mlp_width_tensors;
-    double in_mlp = mlp_frac(cost, layer) * mlp_tensors * w.mlp + k->mlp_query_tensors * w.query;
+    double in_mlp = (mlp_frac(cost, layer) * mlp_tensors + met_mlp_shards(cost, layer)) * w.mlp +
+                    k->mlp_query_tensors * w.query;
     double partials = k->query_partials_frac * w.query_partials;
     double in_attention = mlp_frac(cost, layer) * k->attention_width_tensors * w.mlp +
                           k->attention_query_tensors * w.query + partials +

@@ -236,7 +236,7 @@ static void better_remat(struct adv_review *review)
     pricer->front.capacity = 4;
     pricer->front.items = front;
     struct adv_remat_space space;
-    adv_remat_space_build(review->request, &space);
+    adv_remat_space_build(review->request, review->input->constants, &space);
     /* the first tensor on the host would want a schedule of its own, which is more than this one change */
     space.device_only = !offloads_anything(review->plan);
     space.input_may_offload = space.input_may_offload && !space.device_only;
@@ -295,6 +295,19 @@ static void tensor_parallelism(struct adv_review *review)
                            "axis when nothing else does); fsdp=%d instead",
                            degree, (long long)(width / degree),
                            adv_roofline_ici_intensity(chip_of(review), 1, false),
+                           changed.family.ici[ADV_AXIS_FSDP]);
+}
+
+static void transposed_width(struct adv_review *review)
+{
+    struct adv_plan changed;
+    const int tensor = review->plan->family.ici[ADV_AXIS_TENSOR];
+    if (tensor == 1 || !to_fsdp(review, ADV_AXIS_FSDP_TRANSPOSE, &changed)) return;
+    (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "transposed_width", &changed, small_gain_frac,
+                           "%s=%d beside tensor=%d: XLA brings the feed-forward's activations together over "
+                           "tensor before it multiplies for the weights' gradients; fsdp=%d instead",
+                           adv_axis_key(ADV_AXIS_FSDP_TRANSPOSE),
+                           review->plan->family.ici[ADV_AXIS_FSDP_TRANSPOSE], tensor,
                            changed.family.ici[ADV_AXIS_FSDP]);
 }
 
@@ -490,9 +503,8 @@ static void over_vmem(struct adv_review *review)
 }
 
 adv_advice_rule *const adv_advice_time_rules[] = {
-    attention_tiles,    expert_tiles,      fused_backward, tokamax_gmm,
-    sparsecore_offload, collective_fusion, better_remat,   tensor_parallelism,
-    other_axes,         accumulation,      number_formats, head_size,
-    long_context,       context_strategy,  small_switches, exposed_weights,
-    over_vmem,          ragged_dot,        NULL,
+    attention_tiles,   expert_tiles,    fused_backward,     tokamax_gmm,      sparsecore_offload,
+    collective_fusion, better_remat,    tensor_parallelism, transposed_width, other_axes,
+    accumulation,      number_formats,  head_size,          long_context,     context_strategy,
+    small_switches,    exposed_weights, over_vmem,          ragged_dot,       NULL,
 };

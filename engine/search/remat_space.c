@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/regime.h"
 
 /* The tensors that layers of a model name, all kinds together. */
 struct named {
@@ -147,9 +148,11 @@ enum adv_placement adv_remat_input_stays(const struct adv_model *model)
     return ADV_PLACE_DEVICE;
 }
 
-void adv_remat_space_build(const struct adv_advise_request *request, struct adv_remat_space *space)
+void adv_remat_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,
+                           struct adv_remat_space *space)
 {
-    *space = (struct adv_remat_space){.pinned = request->remat_pinned, .is_custom = request->custom_pinned};
+    *space = (struct adv_remat_space){
+        .constants = constants, .pinned = request->remat_pinned, .is_custom = request->custom_pinned};
     struct named named = named_by(&request->model, &request->workload.base);
     const bool einsum_experts = request->workload.base.family.moe == ADV_MOE_DENSE;
     if (!space->pinned) fix_pinned(request, space);
@@ -209,7 +212,7 @@ bool adv_remat_may_tile(const struct adv_remat_space *space, const struct adv_pl
 {
     if (tiling == 1) return true;
     return fmod(adv_plan_tokens(plan), tiling) == 0.0 &&
-           (space->tilings_count == 1 || !adv_plan_tiles_gather(plan, tiling));
+           (space->tilings_count == 1 || !adv_memory_tiles_gather(space->constants, plan, tiling));
 }
 
 static void swap_units(struct adv_remat_space *space, double *worth, int a, int b)

@@ -33,6 +33,7 @@ struct adv_remat_unit {
 };
 
 struct adv_remat_space {
+    const struct adv_constants *constants; /* borrowed */
     int units_count;
     struct adv_remat_unit units[ADV_REMAT_UNITS]; /* in the order they are decided */
     bool pinned;                                  /* the request fixes all placements (pins remat_policy) */
@@ -50,7 +51,8 @@ struct adv_remat_space {
 
 /* A pinned remat_policy says where all tensors are, with the tensor keys given beside it; tensor keys pinned
  * without it fix these tensors and leave the others to the search. */
-void adv_remat_space_build(const struct adv_advise_request *request, struct adv_remat_space *space);
+void adv_remat_space_build(const struct adv_advise_request *request, const struct adv_constants *constants,
+                           struct adv_remat_space *space);
 
 /* Decides the tensors that save most time per byte first, measured on `plan`: only the speed of the search
  * depends on it. */
@@ -77,7 +79,7 @@ int adv_remat_inputs(const struct adv_remat_space *space, const struct adv_plan 
                      enum adv_placement inputs[ADV_REMAT_INPUTS]);
 
 /* Tiles must split the device's tokens evenly, and bring no hidden states of other devices
- * (adv_plan_tiles_gather) unless no other tiling is open. */
+ * (adv_memory_tiles_gather) unless no other tiling is open. */
 bool adv_remat_may_tile(const struct adv_remat_space *space, const struct adv_plan *plan, int tiling);
 
 /* Gives placements that a preset says too the preset's name. */

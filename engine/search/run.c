@@ -446,7 +446,7 @@ adv_code adv_search_run(const struct adv_advise_request *request, const struct a
     if (code == ADV_OK) code = adv_space_build(request, constants, arena, &run->space, err);
     if (code != ADV_OK) return code;
     run->pricer.share = run->share;
-    adv_remat_space_build(request, &run->open);
+    adv_remat_space_build(request, constants, &run->open);
     adv_settle_base(&run->space, &run->open, &run->pricer);
     result->base = run->space.base;
     adv_run_make_workers(run);

@@ -40,7 +40,7 @@ static bool holds(const struct adv_advise_request *request, const struct adv_con
     struct adv_frugal frugal[ADV_FRUGAL_PLANS];
     bool found = false;
     if (adv_space_build(request, constants, arena, &space, NULL) != ADV_OK) return false;
-    adv_remat_space_build(request, &open);
+    adv_remat_space_build(request, constants, &open);
     int count = adv_frugal_families(&space, trusted_frac, frugal);
     for (int i = 0; i < count && !found; i++) {
         struct adv_plan plan;

@@ -118,7 +118,7 @@ static void try_places(struct walk *walk, const struct adv_key *row)
     struct adv_remat_space space;
     bool custom = walk->baseline->policy == ADV_POLICY_CUSTOM;
     if (row->plan_at != offsetof(struct adv_plan, placements)) return; /* all with the first */
-    adv_remat_space_build(walk->request, &space);
+    adv_remat_space_build(walk->request, walk->pricer->constants, &space);
     for (int i = -1; i < space.units_count; i++) { /* -1: the layer input */
         if (i < 0 && !space.input_may_offload) continue;
         struct key *key = open_row(walk, i < 0 ? row : adv_key_find(adv_tensor_name(space.units[i].tensor)));

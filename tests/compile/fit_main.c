@@ -321,15 +321,21 @@ static double spread_by(double *errors, double *over, int count)
     return fmax(adv_quantile(errors, count, 0.8) / 1.282, adv_quantile(over, count, 0.95) / 1.645);
 }
 
-/* Multiplies a generation's spreads by that of its rows, each measured in the spread of its sort. */
-static void widen_chip(struct problem *problem, struct chip *chip)
+static bool is_unusual(int sort)
+{
+    return strcmp(spreads[sort], "unusual_memory_log_sd") == 0;
+}
+
+/* Multiplies a generation's spreads, of the usual sorts or of unusual steps, by that of its rows of them,
+ * each measured in the spread of its sort. */
+static void widen_chip(struct problem *problem, struct chip *chip, bool unusual)
 {
     double errors[8192], over[8192];
     int n = 0;
     for (int i = 0; i < problem->rows->count && n < 8192; i++) {
         const struct compiled_row *row = &problem->rows->rows[i];
         if (!row->judged || !row->row->model.maxtext_name[0] || is_unmodelled(row->row) ||
-            strcmp(row->row->cluster.chip.name, chip->name) != 0)
+            strcmp(row->row->cluster.chip.name, chip->name) != 0 || is_unusual(problem->sort[i]) != unusual)
             continue;
         over[n] = -problem->left_out[i] / spread_of(problem, i);
         errors[n] = fabs(over[n]);
@@ -337,8 +343,9 @@ static void widen_chip(struct problem *problem, struct chip *chip)
     }
     if (n == 0) return;
     const double ratio = spread_by(errors, over, n);
-    (void)printf("%s: %.2f of that, %d rows\n", chip->name, ratio, n);
-    for (int s = 0; s < SPREADS; s++) *value_of(chip, spreads[s]) *= ratio;
+    (void)printf("%s: %.2f of that, %d %s rows\n", chip->name, ratio, n, unusual ? "unusual" : "usual");
+    for (int s = 0; s < SPREADS; s++)
+        if (is_unusual(s) == unusual) *value_of(chip, spreads[s]) *= ratio;
 }
 
 /* Standard deviation of ln(compiled / predicted) of left-out rows of models that people train: the larger of
@@ -367,7 +374,8 @@ static void find_spreads(struct problem *problem, double found[SPREADS])
     }
     for (int c = 0; c < problem->chips_count; c++)
         for (int s = 0; s < SPREADS; s++) *value_of(&problem->chips[c], spreads[s]) = found[s];
-    for (int c = 0; c < problem->chips_count; c++) widen_chip(problem, &problem->chips[c]);
+    for (int c = 0; c < problem->chips_count; c++)
+        for (int unusual = 0; unusual < 2; unusual++) widen_chip(problem, &problem->chips[c], unusual);
     find_curve(problem);
 }
 

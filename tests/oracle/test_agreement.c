@@ -85,7 +85,7 @@ static struct place place_of(struct fixture *fixture, const struct adv_estimate 
     assert_int_equal(adv_space_build(fixture->request, fixture->constants, &arena, &space, &fixture->err),
                      ADV_OK);
     assert_int_equal(space.left_out, 0);
-    adv_remat_space_build(fixture->request, &open);
+    adv_remat_space_build(fixture->request, fixture->constants, &open);
     pricer = (struct adv_pricer){.request = fixture->request,
                                  .constants = fixture->constants,
                                  .share = {1.0, 1.0},

@@ -145,7 +145,7 @@ static void open_job(const struct job *job, int seq_len, const char *pins, doubl
     assert_int_equal(adv_space_build(problem->fixture.request, problem->fixture.constants,
                                      &problem->fixture.arena, &problem->space, &problem->fixture.err),
                      ADV_OK);
-    adv_remat_space_build(problem->fixture.request, &problem->open);
+    adv_remat_space_build(problem->fixture.request, problem->fixture.constants, &problem->open);
 }
 
 /* Pins the tiling, and tensors of the job until few are open. */

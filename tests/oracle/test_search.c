@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "engine/cost/regime.h"
 #include "engine/cost/scratch.h"
 #include "engine/hardware/mesh.h"
 #include "engine/rank/rank.h"
@@ -86,7 +87,8 @@ static void enumerate_family(struct oracle *oracle, const struct adv_plan *start
     for (int tiling = 1; tiling <= 16; tiling *= 2) {
         if (oracle->tiling_pinned && tiling != oracle->tiling_pinned) continue;
         if (tiling > 1 && fmod(adv_plan_tokens(start), tiling) != 0) continue;
-        if (!oracle->tiling_pinned && adv_plan_tiles_gather(start, tiling)) continue;
+        if (!oracle->tiling_pinned && adv_memory_tiles_gather(oracle->fixture->constants, start, tiling))
+            continue;
         for (int combination = 0; combination < 3 * COMBINATIONS; combination++) {
             const enum adv_placement input = (enum adv_placement)(combination / COMBINATIONS);
             if (input == ADV_PLACE_DEVICE && !in_blocks) continue; /* is where it stays */

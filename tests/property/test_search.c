@@ -269,7 +269,7 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
         struct adv_remat_space space;
         struct adv_space families;
         open_families(&fixture, job, &families);
-        adv_remat_space_build(fixture.request, &space);
+        adv_remat_space_build(fixture.request, fixture.constants, &space);
         for (int trial = 0; trial < 300; trial++) {
             struct adv_plan plan;
             struct adv_estimate remat, device, offload, tiled;
@@ -364,7 +364,7 @@ static void tensors_that_are_not_open_save_no_time_and_followers_no_more_than_th
         struct adv_space families;
         struct adv_remat_space space;
         open_families(&fixture, job, &families);
-        adv_remat_space_build(fixture.request, &space);
+        adv_remat_space_build(fixture.request, fixture.constants, &space);
         bool open[ADV_TENSOR_COUNT] = {[ADV_TENSOR_DECODER_LAYER_INPUT] = true};
         for (int i = 0; i < space.units_count; i++) open[space.units[i].tensor] = true;
         for (int trial = 0; trial < 200; trial++) {
@@ -438,7 +438,7 @@ static void the_search_prices_a_plan_as_estimate_does(void **state)
         struct adv_space families;
         struct adv_remat_space space;
         open_families(&fixture, job, &families);
-        adv_remat_space_build(fixture.request, &space);
+        adv_remat_space_build(fixture.request, fixture.constants, &space);
         memset(&scratch, 0, sizeof scratch);
         for (int trial = 0; trial < 1000; trial++) {
             struct adv_plan plan;

@@ -32,7 +32,7 @@ static struct adv_estimate relaxed_again(const struct fixture *fixture, const st
     struct adv_plan kept = *plan;
     struct adv_estimate estimate;
     struct adv_remat_space open;
-    adv_remat_space_build(fixture->request, &open);
+    adv_remat_space_build(fixture->request, fixture->constants, &open);
     adv_remat_relax(&open, &kept);
     struct adv_estimate_input input = {&fixture->request->model, &fixture->request->cluster,
                                        fixture->constants, &kept, ADV_FLOPS_CAUSAL_HALF};

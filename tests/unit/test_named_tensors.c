@@ -115,7 +115,7 @@ static void a_search_opens_tensors_that_are_named_and_read(void **state)
             advise.model = b.model;
             advise.cluster = b.cluster;
             advise.workload.base = b.plan;
-            adv_remat_space_build(&advise, &space);
+            adv_remat_space_build(&advise, &b.constants, &space);
             const uint32_t named = adv_plan_named_tensors(&b.plan, &b.model);
             for (int i = 0; i < space.units_count; i++) {
                 const enum adv_tensor tensor = space.units[i].tensor;

@@ -126,7 +126,7 @@ static void lower_cutoffs_are_answered_as_if_solved(void **state)
         assert_int_equal(
             adv_space_build(fixture.request, fixture.constants, &fixture.arena, &search.space, &fixture.err),
             ADV_OK);
-        adv_remat_space_build(fixture.request, &search.open);
+        adv_remat_space_build(fixture.request, fixture.constants, &search.open);
         for (int i = 0; i < FAMILIES; i++)
             check_family(&search, i * search.space.families_count / FAMILIES, &asked, &known);
         fixture_close(&fixture);

@@ -394,7 +394,7 @@ static void a_place_pinned_by_a_second_name_is_not_searched(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct adv_remat_space open;
         fixture_open(&fixture, rows[i].job);
-        adv_remat_space_build(fixture.request, &open);
+        adv_remat_space_build(fixture.request, fixture.constants, &open);
         assert_int_equal(opens(&open, ADV_TENSOR_MOE_MLPWO), rows[i].out);
         assert_int_equal(opens(&open, ADV_TENSOR_MOE_MLPWI_0), rows[i].gate);
         assert_true(opens(&open, ADV_TENSOR_QUERY_PROJ));

@@ -208,11 +208,14 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
     double again = adv_cost_keeps(cost, ADV_TENSOR_OUT_PROJ) ? 0.0 : 1.0;
     struct spanning time =
         plus(plus((struct spanning){0.0, 0.0}, tensor_gathers, gather), tensor_scatters + again, scatter);
+    double sent_bytes = (tensor_gathers + tensor_scatters) * bytes;
     if (adv_cost_meets_width(cost) && layer->mlp_dim > 0) {
         /* the product forward and again, and the gradient of each input */
         const double width_bytes = 2.0 * (double)layer->mlp_dim * cost->tokens * cost->tp;
-        time = plus(time, 2.0 + layer->mlp_inputs,
+        const double width_gathers = 2.0 + layer->mlp_inputs;
+        time = plus(time, width_gathers,
                     spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, width_bytes));
+        sent_bytes += width_gathers * width_bytes;
     }
     if (layer->experts > 0) {
         /* the partial expert outputs, experts_per_token copies of each token, are reduced before they are
@@ -224,7 +227,7 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
                  spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, rows_bytes));
     }
     add_spanning(account, ADV_TERM_TENSOR, time, cost->constants->tensor_exposed_frac * total_of(time), times,
-                 (tensor_gathers + tensor_scatters) * bytes);
+                 sent_bytes);
 }
 
 void adv_schedule_transpose(const struct adv_cost *cost, const struct adv_layer *layer, double times,

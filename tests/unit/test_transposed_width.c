@@ -61,11 +61,16 @@ static void gradients_of_the_whole_width_are_multiplied_again(void **state)
     assert_close(backward_s(1, 16, ADV_TENSOR_QUERY_PROJ), backward_s(16, 1, ADV_TENSOR_QUERY_PROJ), 1e-12);
 }
 
-static double tensor_s(const char *chip, int fsdp, int transpose)
+static const struct adv_slot *tensor_slot(const char *chip, int fsdp, int transpose)
 {
     struct bench *b = open_axes(chip, fsdp, transpose);
     adv_schedule_tensor(&b->cost, &b->model.layers[0], 1.0, &b->account);
-    return b->account.slots[ADV_TERM_TENSOR].seconds;
+    return &b->account.slots[ADV_TERM_TENSOR];
+}
+
+static double tensor_s(const char *chip, int fsdp, int transpose)
+{
+    return tensor_slot(chip, fsdp, transpose)->seconds;
 }
 
 static void activations_travel_over_the_tensor_axis(void **state)
@@ -75,6 +80,8 @@ static void activations_travel_over_the_tensor_axis(void **state)
     /* eleven passes of [tokens, emb], and four of [tokens, mlp] */
     assert_close(tensor_s("v5p", 1, 16), plain * (11.0 + 4.0 * width / emb) / 11.0, 0.05);
     assert_close(tensor_s("v5p", 4, 4), tensor_s("v5p", 1, 16), 1e-9);
+    const double plain_bytes = tensor_slot("v5p", 16, 1)->bytes;
+    assert_close(tensor_slot("v5p", 1, 16)->bytes, plain_bytes * (10.0 + 4.0 * width / emb) / 10.0, 1e-9);
 }
 
 static void tpu7x_does_so_beside_fsdp_only(void **state)

@@ -13,6 +13,7 @@ accuracy | make -s accuracy                | no worse against published measurem
 kernel-accuracy | make -s kernel-accuracy         | no worse against published kernel timings than the committed report
 memory-accuracy | make -s memory-accuracy         | no worse against compiled steps than the committed report
 cycle-accuracy | make -s cycle-accuracy          | no worse against compiled operations than the committed report
+products | node --test --test-reporter=dot tests/compile/products.test.mjs | as many multiplications as compiled steps hold
 sql      | tests/sql/run.sh                | migrations, constraints, roles, the private cluster
 api      | tests/api/run.sh                | every endpoint, every error, hostile and slow clients
 questions | node --test --test-reporter=dot tests/questions/questions.test.mjs | what people asked in public gets the answer that it ended with

@@ -9,6 +9,12 @@ static const uint32_t feed_forward_names =
     UINT32_C(1) << ADV_TENSOR_MLPWI | UINT32_C(1) << ADV_TENSOR_MLPWI_0 | UINT32_C(1) << ADV_TENSOR_MLPWI_1 |
     UINT32_C(1) << ADV_TENSOR_MLPWO;
 
+/* Whether the weights' gradient is that of the whole width on each device of a tensor group. */
+static bool repeats(const struct adv_cost *cost, const struct adv_projection *p)
+{
+    return (p->names & feed_forward_names) != 0 && adv_cost_repeats_width(cost);
+}
+
 double adv_cost_projection_s(const struct adv_cost *cost, const struct adv_projection *p, enum adv_pass pass)
 {
     double tp = p->split == ADV_SPLIT_NONE ? 1.0 : cost->tp;
@@ -17,8 +23,8 @@ double adv_cost_projection_s(const struct adv_cost *cost, const struct adv_proje
     double n = p->split == ADV_SPLIT_N ? p->n / tp : p->n;
     const bool low = cost->quantizes_dense;
     if (pass != ADV_PASS_BWD) return adv_cost_matmul_s(cost, rows, k, n, low);
-    const bool repeats = (p->names & feed_forward_names) != 0 && adv_cost_repeats_width(cost);
-    const double gradient_k = repeats ? p->k : k, gradient_n = repeats ? p->n : n;
+    const bool again = repeats(cost, p);
+    const double gradient_k = again ? p->k : k, gradient_n = again ? p->n : n;
     return adv_cost_matmul_s(cost, rows, n, k, low) +
            adv_cost_matmul_s(cost, gradient_k, rows, gradient_n, low);
 }
@@ -43,13 +49,15 @@ static const struct adv_cost_matmuls *matmuls_of(const struct adv_cost *cost, co
     struct adv_cost_matmuls *matmuls =
         cost->scratch ? &cost->scratch->compute->kinds[adv_cost_kind(cost, layer)].matmuls : fresh;
     if (cost->scratch && matmuls->known) return matmuls;
-    matmuls->forward_s = matmuls->backward_s = matmuls->flops = 0.0;
+    matmuls->forward_s = matmuls->backward_s = matmuls->forward_flops = matmuls->backward_flops = 0.0;
     for (int i = 0; i < projections->count; i++) {
         const struct adv_projection *p = &projections->table[i];
         matmuls->seconds[i] = adv_cost_projection_s(cost, p, ADV_PASS_FWD);
         matmuls->forward_s += matmuls->seconds[i];
         matmuls->backward_s += adv_cost_projection_s(cost, p, ADV_PASS_BWD);
-        matmuls->flops += 2.0 * cost->tokens * p->k * p->n;
+        const double flops = 2.0 * cost->tokens * p->k * p->n;
+        matmuls->forward_flops += flops;
+        matmuls->backward_flops += flops * (1.0 + (repeats(cost, p) ? cost->tp : 1));
     }
     matmuls->known = true;
     return matmuls;
@@ -72,9 +80,9 @@ static void add_projections(const struct adv_cost *cost, const struct adv_layer 
     const struct adv_cost_projections *projections = projections_of(cost, layer, &fresh_projections);
     const struct adv_cost_matmuls *matmuls = matmuls_of(cost, layer, projections, &fresh_matmuls);
     add_matmuls(account, time, ADV_PASS_FWD, ADV_TERM_MATMUL_FWD, projections->count, matmuls->forward_s,
-                times, matmuls->flops);
+                times, matmuls->forward_flops);
     add_matmuls(account, time, ADV_PASS_BWD, ADV_TERM_MATMUL_BWD, projections->count, matmuls->backward_s,
-                times, 2.0 * matmuls->flops);
+                times, matmuls->backward_flops);
 }
 
 static void add_projections_again(const struct adv_cost *cost, const struct adv_layer *layer, double times,

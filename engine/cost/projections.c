@@ -57,17 +57,26 @@ static void add_linear_attention(struct builder *to, double emb, const struct ad
     add_unnamed(to, value_dim, emb, ADV_SPLIT_K, "linear_attention_out");
 }
 
+/* Queries or keys, which norms may turn into what has the name. */
+static void add_normed(struct builder *to, double emb, double width, enum adv_tensor name, bool has_norm)
+{
+    const int before = to->count;
+    add_named(to, emb, width, ADV_SPLIT_N, name);
+    if (to->count > before) to->table[before].norm_reads = has_norm;
+}
+
 static void add_attention(struct builder *to, double emb, const struct adv_layer *layer)
 {
     double q_dim = (double)layer->q_heads * layer->head_dim_qk;
     double k_dim = (double)layer->kv_heads * layer->head_dim_qk;
     double v_dim = (double)layer->kv_heads * layer->head_dim_v;
-    add_named(to, emb, q_dim, ADV_SPLIT_N, ADV_TENSOR_QUERY_PROJ);
+    add_normed(to, emb, q_dim, ADV_TENSOR_QUERY_PROJ, layer->has_qk_norm);
     if (layer->has_output_gate) add_unnamed(to, emb, q_dim, ADV_SPLIT_N, "output_gate");
     if (!layer->reuses_kv) {
         /* compressed attention makes keys and values in one, under a name of its own */
-        add_named(to, emb, k_dim, ADV_SPLIT_N,
-                  layer->attention == ADV_ATTENTION_COMPRESSED ? ADV_TENSOR_KV_PROJ : ADV_TENSOR_KEY_PROJ);
+        add_normed(to, emb, k_dim,
+                   layer->attention == ADV_ATTENTION_COMPRESSED ? ADV_TENSOR_KV_PROJ : ADV_TENSOR_KEY_PROJ,
+                   layer->has_qk_norm);
         if (!layer->shares_kv) add_named(to, emb, v_dim, ADV_SPLIT_N, ADV_TENSOR_VALUE_PROJ);
     }
     double out = (double)layer->attention_output_dim;

@@ -16,6 +16,8 @@ struct adv_projection {
     uint32_t names;    /* a bit per tensor: saved if all of these are saved; 0 = has no name, never saved */
     const char *title; /* of those without a name, for people: "router" */
     bool needed_in_backward; /* false: recomputing it would be dead code */
+    bool norm_reads; /* the name is that of a norm's output, whose derivative reads this one: it is computed
+                        again wherever the named tensor is */
 };
 
 /* Fills `table`; returns the count. */
@@ -94,8 +96,9 @@ static inline void adv_places_write(const struct adv_places *places, struct adv_
     plan->num_vocab_tiling = places->num_vocab_tiling;
 }
 
-/* Is the projection's output kept, when these tensors are? */
+/* Is the projection's output kept, when these tensors are? Of queries and keys with norms not even then
+ * (compiled steps of MaxText 0.2.5 multiply for them again; tests/compile/products.json). */
 static inline bool adv_projection_kept(uint32_t kept, const struct adv_projection *projection)
 {
-    return projection->names != 0 && (projection->names & ~kept) == 0;
+    return projection->names != 0 && (projection->names & ~kept) == 0 && !projection->norm_reads;
 }

@@ -63,8 +63,8 @@ struct adv_cost_sent {
 struct adv_cost_matmuls {
     bool known;
     double seconds[ADV_PROJECTIONS_MAX]; /* forward, of the layer kind's table */
-    double forward_s, flops;             /* of all, forward */
-    double backward_s;                   /* of all, both gradients */
+    double forward_s, forward_flops;     /* of all */
+    double backward_s, backward_flops;   /* of all, both gradients */
 };
 
 /* The time of gathering and scattering one layer's weights. */

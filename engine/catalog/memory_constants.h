@@ -129,6 +129,7 @@
     X(offload_staging_tensors, "layers", "of an offloaded tensor that wait on the device")                    \
     X(sliced_staging_tensors, "layers", "the same where gradients go to other slices, too")                   \
     X(early_moments_frac, "frac", "of an optimizer's state on the host that arrives beside the layers")       \
+    X(tiled_early_moments_frac, "frac", "of the same, with experts, at the loss of a tiled vocabulary")       \
     X(heap_fragmentation_frac, "frac",                                                                        \
       "lost between buffers, of the heap without its stacks of saved tensors")                                \
     X(loss_fragmentation_frac, "frac", "the same at the loss")                                                \

@@ -235,6 +235,11 @@ static void make_frame(const struct adv_cost *cost, const struct adv_model_param
     /* moments on their way back already; into the loop over microbatches none come */
     frame->early_moments =
         plan->family.gradient_accumulation_steps > 1 ? 0.0 : k->early_moments_frac * frame->host_moments;
+    /* of experts even while the tiles of a vocabulary go by */
+    const bool tiles = plan->num_vocab_tiling > 1 && adv_model_has_experts(cost->model);
+    frame->loss_moments = tiles && plan->family.gradient_accumulation_steps == 1
+                              ? k->tiled_early_moments_frac * frame->host_moments
+                              : 0.0;
     frame->host_weights = plan->parameter_host_offload ? state->weights : 0.0;
     frame->sliced = adv_memory_crosses_slices(cost);
     frame->late_logits = frame->backward[BACKWARD_LOGITS];
@@ -280,7 +285,8 @@ static double fill_in(const struct adv_cost *cost, const struct adv_layer_sums *
     const double own = gradients - frame->loss[LOSS_ACCUMULATED];
     const double read = frame->sliced ? frame->loss[LOSS_TURNED] : 0.0;
     frame->backward[BACKWARD_GRADIENTS] = gradients - adv_min(adv_max(0.0, own), read);
-    frame->loss[LOSS_STAGING] = frame->peels ? k->loss_staging_tensors * sums->staged_step : 0.0;
+    frame->loss[LOSS_STAGING] =
+        (frame->peels ? k->loss_staging_tensors * sums->staged_step : 0.0) + frame->loss_moments;
     frame->backward[BACKWARD_GATHERED] = sums->top.weights_bytes;
     frame->backward[BACKWARD_WORKING] = sums->top.tokens_bytes;
     frame->backward[BACKWARD_ROUTED] = sums->top.routed_bytes;

@@ -33,7 +33,7 @@ struct adv_memory_frame {
     uint64_t key;
     double arguments, loss[ADV_MOMENT_PARTS], backward[ADV_MOMENT_PARTS];
     double loss_holes_bytes; /* adv_head_memory.holes_bytes */
-    double update_peak_bytes, host_moments, host_weights, early_moments;
+    double update_peak_bytes, host_moments, host_weights, early_moments, loss_moments;
     double blocks;                 /* adv_memory_blocks_in_turn */
     double gradients;              /* at the end of the backward pass */
     double coming_gradients;       /* of those, what comes block by block */

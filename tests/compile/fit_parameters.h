@@ -147,6 +147,7 @@ static const struct parameter {
     /* held: 0.79 fits the rows as well, and refuses gpt-oss-120b's published recipe of tpu7x, which runs;
      * what of late logits gives way beside routed rows is not known apart */
     {"pressed_frac", ALL, 0.7, 0.01, 1.0},
+    {"tiled_early_moments_frac", ALL, 0.5, 0.3, 1.0},
     {"early_moments_frac", ALL, 0.2, 0.2, 1.0},
     {"heap_fragmentation_frac", ALL, 0.03, 0.01, 0.2},
     {"loss_fragmentation_frac", ALL, 0.01, 0.005, 0.2},

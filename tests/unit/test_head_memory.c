@@ -111,6 +111,28 @@ static void few_devices_keep_no_logits_and_split_tables_keep_two(void **state)
     assert_close(late_logits("gemma2-27b", "v4", 4, 4, 4, 4, 1), 1.0, 0.1); /* beside transfers */
 }
 
+static double loss_staging(const char *model, int tiles, int microbatches)
+{
+    static struct bench b;
+    bench_open(&b, model, "v6e", 4, 8, 1);
+    bench_policy(&b, ADV_POLICY_FULL);
+    b.plan.optimizer_host_offload = true;
+    b.plan.num_vocab_tiling = tiles;
+    b.plan.family.gradient_accumulation_steps = microbatches;
+    (void)bench_estimate(&b);
+    return bench_bytes_at(&b, ADV_AT_LOSS, "host_staging") /
+           bench_bytes_at(&b, ADV_AT_UPDATE, "optimizer_state");
+}
+
+static void moments_of_experts_come_while_tiles_go_by(void **state)
+{
+    (void)state;
+    assert_close(loss_staging("qwen3-30b-a3b", 2, 1), 0.74, 0.1); /* of the moments */
+    assert_close(loss_staging("qwen3-30b-a3b", 1, 1), 0.0, 0.0);
+    assert_close(loss_staging("qwen3-30b-a3b", 2, 2), 0.0, 0.0);
+    assert_close(loss_staging("qwen3-14b", 2, 1), 0.0, 0.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +140,7 @@ int main(void)
         cmocka_unit_test(a_gradient_of_logits_of_its_own_spares_a_head),
         cmocka_unit_test(places_that_logits_do_not_fit_into_are_lost),
         cmocka_unit_test(few_devices_keep_no_logits_and_split_tables_keep_two),
+        cmocka_unit_test(moments_of_experts_come_while_tiles_go_by),
     };
     return run_group(tests);
 }

@@ -90,11 +90,18 @@ static inline bool adv_cost_keeps_either(const struct adv_cost *cost, enum adv_t
 /* Whether fsdp_transpose and tensor axes share the width of dense feed-forwards. XLA brings its activations
  * together over the tensor axes then: [tokens, mlp] travels instead of [tokens, emb] (compiled with MaxText
  * 0.2.5). */
+static inline bool adv_cost_plan_meets_width(const struct adv_constants *constants,
+                                             const struct adv_plan *plan)
+{
+    const int *ici = plan->family.ici;
+    const int tp = adv_plan_degree(plan, ADV_AXIS_TENSOR) * adv_plan_degree(plan, ADV_AXIS_TENSOR_SEQUENCE);
+    if (tp <= 1 || ici[ADV_AXIS_FSDP_TRANSPOSE] <= 1) return false;
+    return ici[ADV_AXIS_FSDP] > 1 || constants->width_meets_alone > 0.0;
+}
+
 static inline bool adv_cost_meets_width(const struct adv_cost *cost)
 {
-    const int *ici = cost->plan->family.ici;
-    if (cost->tp <= 1 || ici[ADV_AXIS_FSDP_TRANSPOSE] <= 1) return false;
-    return ici[ADV_AXIS_FSDP] > 1 || cost->constants->width_meets_alone > 0.0;
+    return adv_cost_plan_meets_width(cost->constants, cost->plan);
 }
 
 /* Whether each device of a tensor group then multiplies for the gradients of the whole width, as the others

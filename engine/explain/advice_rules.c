@@ -6,8 +6,9 @@
 
 #include "engine/base/text.h"
 #include "engine/base/units.h"
-#include "engine/cost/scratch.h"
+#include "engine/cost/context.h"
 #include "engine/cost/over_vmem.h"
+#include "engine/cost/scratch.h"
 #include "engine/hardware/roofline.h"
 #include "engine/maxtext/keys.h"
 #include "engine/rank/rank.h"
@@ -301,8 +302,14 @@ static void tensor_parallelism(struct adv_review *review)
 static void transposed_width(struct adv_review *review)
 {
     struct adv_plan changed;
-    const int tensor = review->plan->family.ici[ADV_AXIS_TENSOR];
-    if (tensor == 1 || !to_fsdp(review, ADV_AXIS_FSDP_TRANSPOSE, &changed)) return;
+    const int tensor = adv_plan_degree(review->plan, ADV_AXIS_TENSOR) *
+                       adv_plan_degree(review->plan, ADV_AXIS_TENSOR_SEQUENCE);
+    bool dense = false;
+    for (int i = 0; i < model_of(review)->layer_kinds_count; i++)
+        dense |= model_of(review)->layers[i].mlp_dim > 0;
+    if (!dense || !adv_cost_plan_meets_width(review->input->constants, review->plan) ||
+        !to_fsdp(review, ADV_AXIS_FSDP_TRANSPOSE, &changed))
+        return;
     (void)adv_review_offer(review, ADV_SEVERITY_WARNING, "transposed_width", &changed, small_gain_frac,
                            "%s=%d beside tensor=%d: XLA brings the feed-forward's activations together over "
                            "tensor before it multiplies for the weights' gradients; fsdp=%d instead",

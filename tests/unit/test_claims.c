@@ -277,6 +277,36 @@ static void tensor_parallelism_of_4_is_flagged_on_70b(void **state)
     json_decref(answer);
 }
 
+/* Only where XLA does what the advice says: of dense feed-forwards, on tpu7x beside an fsdp axis. */
+static void a_width_that_two_axes_share_is_flagged(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *cluster, *axes;
+        bool flagged;
+    } cases[] = {
+        {"llama3.1-8b", "\"chip\":\"v5p\",\"topology\":\"2x4x4\"", "\"ici_fsdp_transpose_parallelism\":8,",
+         true},
+        {"llama3.1-8b", "\"chip\":\"v5p\",\"topology\":\"2x4x4\"", "\"ici_fsdp_parallelism\":8,", false},
+        {"llama3.1-8b", "\"chip\":\"tpu7x\",\"topology\":\"2x2x4\"", "\"ici_fsdp_transpose_parallelism\":8,",
+         false},
+        {"qwen3-30b-a3b", "\"chip\":\"v5p\",\"topology\":\"2x4x4\"", "\"ici_fsdp_transpose_parallelism\":8,",
+         false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"%s\",\"cluster\":{%s},\"config\":{%s\"ici_tensor_parallelism\":4,"
+                       "\"max_target_length\":4096,\"per_device_batch_size\":1,\"remat_policy\":\"full\","
+                       "\"attention\":\"flash\"}}",
+                       cases[i].model, cases[i].cluster, cases[i].axes);
+        json_t *answer = answer_of(ADV_REQUEST_ESTIMATE, text);
+        if (advises(answer, "transposed_width") != cases[i].flagged)
+            fail_msg("%s {%s} %s", cases[i].model, cases[i].cluster, cases[i].axes);
+        json_decref(answer);
+    }
+}
+
 /* Larger batches hide the gathers: what shows never grows with the tokens, and stops shrinking at the share
  * that always shows. */
 static void exposed_gathers_never_grow_with_the_batch(void **state)
@@ -468,6 +498,7 @@ int main(void)
         cmocka_unit_test(fsdp_alone_is_best_for_dense_models_at_8k),
         cmocka_unit_test(fsdp_beats_expert_parallelism_of_4_from_two_sequences_on),
         cmocka_unit_test(tensor_parallelism_of_4_is_flagged_on_70b),
+        cmocka_unit_test(a_width_that_two_axes_share_is_flagged),
         cmocka_unit_test(exposed_gathers_never_grow_with_the_batch),
         cmocka_unit_test(state_shrinks_exactly_with_the_shards),
         cmocka_unit_test(fourteen_billion_do_not_fit_a_device_and_one_does),

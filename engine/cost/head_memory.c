@@ -199,11 +199,11 @@ struct adv_head_memory adv_head_memory_at_loss(const struct adv_cost *cost)
         .hidden_bytes = cost->constants->loss_emb_tensors * hidden_bytes(cost),
         .holes_bytes = loss_holes(cost),
     };
-    const double whole = whole_hidden_gradient(cost);
-    if (whole <= head.logits_bytes + head.weights_bytes) return head;
-    /* the place of the head's weights stays free beside them */
-    return (struct adv_head_memory){.hidden_bytes = head.hidden_bytes + whole,
-                                    .holes_bytes = weights_bytes(cost)};
+    /* behind the tiles the place of the head's weights stays free beside the gradient of all devices */
+    const double whole = whole_hidden_gradient(cost), place = weights_bytes(cost);
+    if (whole <= 0.0 || whole + place <= head.logits_bytes + head.weights_bytes + head.holes_bytes)
+        return head;
+    return (struct adv_head_memory){.hidden_bytes = head.hidden_bytes + whole, .holes_bytes = place};
 }
 
 struct adv_head_memory adv_head_memory_behind_loss(const struct adv_cost *cost)

@@ -84,6 +84,8 @@
     X(expert_weights_copies, "copies", "the same of routed experts")                                          \
     X(routed_emb_tensors, "tensors", "[rows, emb] around grouped matmuls")                                    \
     X(routed_width_tensors, "tensors", "[rows, width] around grouped matmuls")                                \
+    X(tensor_routed_emb_tensors, "tensors", "[rows, emb] around grouped matmuls beside tensor axes")          \
+    X(biased_routed_width_tensors, "tensors", "[rows, width] more where experts have biases")                 \
     X(attention_routed_frac, "frac", "of the routed rows that wait while attention is differentiated")        \
     X(slot_emb_tensors, "tensors", "[slots, emb] of the capacity path")                                       \
     X(slot_width_tensors, "tensors", "[slots, width] of the capacity path")                                   \

@@ -47,6 +47,12 @@ struct adv_saved adv_memory_layer_saved(const struct adv_cost *cost, const struc
  * all of them. Source: maxtext.md a.2, e ("EP data path") and the shapes in MaxText's moe.py. */
 double adv_memory_routed_growth(const struct adv_cost *cost, const struct adv_layer *layer);
 
+/* Elements that grouped matmuls keep alive for each routed row while a layer with experts is differentiated.
+ * Tensor axes cut the width and spare gathered rows; beside expert axes, where rows are exchanged as well,
+ * they spare none. A bias and a clamp of the experts keep more of the width. Counted in compiled steps. */
+double adv_memory_routed_elements(const struct adv_constants *constants, const struct adv_layer *layer,
+                                  double tensor_shards, double expert_shards);
+
 /* ---- What XLA keeps alive while one layer is differentiated, and for that layer's weights.
  *
  * Shapes are the engine's: tokens, routed rows or slots times a width. How many buffers of a shape live at

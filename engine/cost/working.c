@@ -172,6 +172,17 @@ static double weight_sum_filling(const struct adv_plan *plan, const struct adv_l
     return 2.0 * ((double)filled / choices - 1.0);
 }
 
+double adv_memory_routed_elements(const struct adv_constants *constants, const struct adv_layer *layer,
+                                  double tensor_shards, double expert_shards)
+{
+    const bool meets_alone = tensor_shards > 1.0 && expert_shards <= 1.0;
+    const double emb = meets_alone ? constants->tensor_routed_emb_tensors : constants->routed_emb_tensors;
+    const double biased = layer->has_mlp_bias ? constants->biased_routed_width_tensors : 0.0;
+    return emb * (double)layer->moe_input_dim +
+           (constants->routed_width_tensors + biased) *
+               adv_memory_lanes((double)layer->moe_mlp_dim / tensor_shards);
+}
+
 /* Tensor axes shard the expert width, so the tokens of their group meet: more rows, narrower. Of slots so
  * does fsdp_transpose beside fsdp; grouped matmuls gather their weights over it whole (compiled with MaxText
  * 0.2.5). */
@@ -183,10 +194,9 @@ static double routed_bytes(const struct adv_cost *cost, const struct adv_layer *
     double rows = cost->tokens * layer->experts_per_token * adv_memory_routed_growth(cost, layer);
     double emb = (double)layer->moe_input_dim, width = (double)layer->moe_mlp_dim;
     if (plan->family.moe != ADV_MOE_DENSE) {
-        double meet = cost->tp;
-        return activation_bytes * rows * meet *
-               ((k->routed_emb_tensors + weight_sum_filling(plan, layer)) * emb +
-                k->routed_width_tensors * width / meet);
+        return activation_bytes * rows * cost->tp *
+               (adv_memory_routed_elements(k, layer, cost->tp, cost->ep) +
+                weight_sum_filling(plan, layer) * emb);
     }
     if (plan->family.capacity_factor <= 0.0) rows = cost->tokens * layer->experts;
     double slots_per_token =

@@ -5,6 +5,7 @@
 #include "engine/base/list.h"
 #include "engine/base/units.h"
 #include "engine/cost/fit.h"
+#include "engine/cost/layer_memory.h"
 #include "engine/maxtext/names.h"
 #include "engine/rank/rank.h"
 #include "engine/search/space_batch.h"
@@ -14,7 +15,6 @@
 static double routed_elements(const struct adv_space *space, const struct adv_layer *layer,
                               const struct adv_family *family)
 {
-    const struct adv_constants *k = space->constants;
     const short *ici = family->ici;
     double expert = ici[ADV_AXIS_EXPERT], meet = (double)ici[ADV_AXIS_TENSOR] * ici[ADV_AXIS_TENSOR_SEQUENCE];
     const bool is_dense = space->base.family.moe == ADV_MOE_DENSE;
@@ -22,9 +22,8 @@ static double routed_elements(const struct adv_space *space, const struct adv_la
     double grows = expert;
     if (!family->ring_of_experts)
         grows = adv_min(expert, adv_max(1, (double)layer->experts / layer->experts_per_token));
-    double emb = (double)layer->moe_input_dim, width = (double)layer->moe_mlp_dim / meet;
     return grows * meet * layer->experts_per_token *
-           (k->routed_emb_tensors * emb + k->routed_width_tensors * width);
+           adv_memory_routed_elements(space->constants, layer, meet, expert);
 }
 
 /* Memory that a layer keeps alive per token while it is differentiated, in elements of 2 bytes: a handful of

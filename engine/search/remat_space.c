@@ -321,6 +321,10 @@ bool adv_remat_smallest(const struct adv_remat_space *space, struct adv_pricer *
         if (!found || space->pinned || trial.family.scan_layers) continue;
         set_leanest(space, pricer, &trial);
         found = try_smallest(space, pricer, trial, found, plan, estimate);
+        /* tensors that are small one by one can be smaller together kept than computed ahead of their turn */
+        adv_remat_set_all(space, &trial, ADV_PLACE_DEVICE);
+        adv_remat_set_input(space, &trial, inputs[i]);
+        found = try_smallest(space, pricer, trial, found, plan, estimate);
     }
     if (found) adv_remat_name_policy(space, plan);
     return found;

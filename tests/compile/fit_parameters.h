@@ -107,6 +107,8 @@ static const struct parameter {
     {"expert_weights_copies", ALL, 1.0, 0.7, 4.0},
     {"routed_emb_tensors", ALL, 5.5, 0.5, 16.0},
     {"routed_width_tensors", ALL, 3.0, 0.2, 16.0},
+    {"tensor_routed_emb_tensors", ALL, 4.0, 1.0, 16.0},
+    {"biased_routed_width_tensors", ALL, 3.0, 1.0, 16.0},
     {"attention_routed_frac", ALL, 0.3, 0.3, 1.0},
     {"slot_emb_tensors", ALL, 3.0, 1.5, 16.0},
     {"slot_width_tensors", ALL, 3.0, 1.5, 16.0},

@@ -43,6 +43,8 @@ static const struct job {
     {"gemma3-12b", "\"chip\":\"v6e\",\"topology\":\"4x4\"", "\"scan_layers\":true", 32},
     {"gemma3-27b", "\"chip\":\"tpu7x\",\"topology\":\"2x2x2\",\"slices\":2", "\"scan_layers\":true", 64},
     {"gemma3-12b", "\"chip\":\"v4\",\"topology\":\"2x2x4\"", "\"scan_layers\":true", 32},
+    {"gemma3-12b", "\"chip\":\"v5p\",\"topology\":\"2x2x2\"", "\"scan_layers\":true", 32},
+    {"gemma3-4b", "\"chip\":\"tpu7x\",\"topology\":\"2x2x2\"", "\"scan_layers\":true", 64},
     {"llama4-17b-16e", "\"chip\":\"v5p\",\"topology\":\"4x4x4\"", "\"scan_layers\":true", 64},
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };

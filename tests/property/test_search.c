@@ -99,20 +99,48 @@ static void a_shorter_answer_is_the_beginning_of_a_longer_one(void **state)
     }
 }
 
+/* Searches a job whose bytes hardly move, with this much memory and so sure to fit. */
+static void search_small(struct fixture *fixture, double hbm_bytes, double fit_probability,
+                         struct adv_search_result *result)
+{
+    char job[512];
+    snprintf(
+        job, sizeof job,
+        "{\"model\":\"qwen3-4b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\",\"overrides\":{"
+        "\"hbm_usable_bytes_per_device\":%.0f}},\"workload\":{\"seq_len\":1024,\"global_batch_sequences\":8,"
+        "\"weight_dtype\":\"bfloat16\"},\"search\":{\"fit_probability\":%g}}",
+        hbm_bytes, fit_probability);
+    fixture_search(fixture, job, result);
+}
+
+/* Memory with which something fits at 0.9, and nothing at 0.98. */
+static double memory_between(double least_bytes, double most_bytes)
+{
+    static struct fixture fixture;
+    struct adv_search_result result;
+    enum { STEPS = 60 };
+    for (int i = 0; i <= STEPS; i++) {
+        const double hbm_bytes = least_bytes + (most_bytes - least_bytes) * i / STEPS;
+        search_small(&fixture, hbm_bytes, 0.9, &result);
+        const bool fits = result.found_count > 0 && !result.compromised;
+        fixture_close(&fixture);
+        if (fits) return hbm_bytes;
+    }
+    fail_msg("nothing fits in %g bytes", most_bytes);
+    return most_bytes;
+}
+
 /* Where nothing is as sure as asked, or as small, the answer is the nearest to it, and says so. */
 static void what_cannot_be_had_is_missed_by_little(void **state)
 {
     (void)state;
-#define SMALL                                                                                                     \
-    "{\"model\":\"qwen3-4b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"1x1\"},\"workload\":{\"seq_len\":1024," \
-    "\"global_batch_sequences\":8,\"weight_dtype\":\"bfloat16\"},\"search\":{\"fit_probability\":"
     static struct fixture fixture;
     struct adv_search_result result;
-    fixture_search(&fixture, SMALL "0.9}}", &result);
-    assert_true(result.found_count > 0 && !result.compromised);
+    const double hbm_bytes = memory_between(30e9, 39e9);
+    search_small(&fixture, hbm_bytes, 0.9, &result);
     const double time_s = result.found[0].estimate.step_time_s;
     fixture_close(&fixture);
-    fixture_search(&fixture, SMALL "0.98}}", &result);
+    search_small(&fixture, hbm_bytes, 0.98, &result);
     assert_true(result.compromised && result.memory_frac < 1);
     assert_close(result.found[0].estimate.step_time_s, time_s, 1e-9);
     assert_true(result.found[0].estimate.fit_probability >= 0.9);

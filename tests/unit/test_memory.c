@@ -177,8 +177,9 @@ static void each_named_tensor_keeps_its_own_bytes(void **state)
         {"deepseek3-671b", 0, ADV_TENSOR_MLA_Q, 2.0 * 1536},
         {"deepseek3-671b", 0, ADV_TENSOR_KV_WA_PROJ, 2.0 * 576},
         {"deepseek3-671b", 0, ADV_TENSOR_MLA_KV, 2.0 * 512},
-        {"deepseek3-671b", 0, ADV_TENSOR_QUERY_PROJ, 2.0 * 24576},
-        {"deepseek3-671b", 0, ADV_TENSOR_KEY_PROJ, 2.0 * 24576},
+        /* 192 columns fill two rows of lanes where the kernel reads head_dim along them */
+        {"deepseek3-671b", 0, ADV_TENSOR_QUERY_PROJ, 2.0 * 128 * 256},
+        {"deepseek3-671b", 0, ADV_TENSOR_KEY_PROJ, 2.0 * 128 * 256},
         {"deepseek3-671b", 0, ADV_TENSOR_VALUE_PROJ, 2.0 * 16384},
         /* two experts a token, 14336 wide; the gate's output and the experts' carry the dense names as well,
            the other does not */
@@ -201,6 +202,47 @@ static void each_named_tensor_keeps_its_own_bytes(void **state)
             fail_msg("%s %s: %g bytes a token, expected %g", rows[i].model, adv_tensor_name(rows[i].tensor),
                      bytes, rows[i].bytes);
     }
+}
+
+/* Bytes that the first layer keeps of a tensor on the device, over the engine's tokens of a device. */
+static double kept_per_token(struct bench *b, enum adv_tensor tensor)
+{
+    bench_policy(b, ADV_POLICY_CUSTOM);
+    bench_place(b);
+    const double none = adv_memory_layer_saved(&b->cost, &b->model.layers[0]).bytes[ADV_PLACE_DEVICE];
+    b->plan.placements[tensor] = ADV_PLACE_DEVICE;
+    adv_cost_set_plan(&b->cost, &b->plan);
+    return (adv_memory_layer_saved(&b->cost, &b->model.layers[0]).bytes[ADV_PLACE_DEVICE] - none) /
+           b->cost.tokens;
+}
+
+/* Rows of 192 fill 256 lanes where the attention kernel reads head_dim along them; along the sequence nothing
+ * is padded, nor keys that context shards gather first. Tensor axes cut the columns of experts below a row.
+ */
+static void kept_rows_fill_lanes_where_the_kernel_reads_them_so(void **state)
+{
+    (void)state;
+    struct bench *b = open_cube("deepseek3-671b");
+    const double heads = 128.0, full = 256.0, own = 192.0;
+    assert_close(kept_per_token(b, ADV_TENSOR_QUERY_PROJ), 2.0 * heads * full, 1e-12);
+    b->plan.family.k_layout = ADV_LAYOUT_SEQ_MINOR;
+    assert_close(kept_per_token(b, ADV_TENSOR_QUERY_PROJ), 2.0 * heads * full, 1e-12);
+    assert_close(kept_per_token(b, ADV_TENSOR_KEY_PROJ), 2.0 * heads * own, 1e-12);
+    b->plan.family.q_layout = ADV_LAYOUT_SEQ_MINOR;
+    assert_close(kept_per_token(b, ADV_TENSOR_QUERY_PROJ), 2.0 * heads * own, 1e-12);
+    b->plan.family.q_layout = b->plan.family.k_layout = ADV_LAYOUT_HEAD_DIM_MINOR;
+    bench_axes(b, ADV_AXIS_CONTEXT, 2);
+    assert_close(kept_per_token(b, ADV_TENSOR_QUERY_PROJ), 2.0 * heads * full, 1e-12);
+    assert_close(kept_per_token(b, ADV_TENSOR_KEY_PROJ), 2.0 * heads * own, 1e-12);
+}
+
+static void tensor_axes_cut_experts_below_a_row_of_lanes(void **state)
+{
+    (void)state;
+    struct bench *b = open_cube("qwen3-30b-a3b"); /* 8 experts a token, 768 wide */
+    assert_close(kept_per_token(b, ADV_TENSOR_MOE_MLPWI_0), 2.0 * 8 * 768, 1e-12);
+    bench_axes(b, ADV_AXIS_TENSOR, 4); /* 192 of them fill 256 lanes */
+    assert_close(kept_per_token(b, ADV_TENSOR_MOE_MLPWI_0), 2.0 * 8 * 4 * 256, 1e-12);
 }
 
 /* The capacity path pads rows to its factor and names both inputs of the experts twice. */
@@ -494,6 +536,8 @@ int main(void)
         cmocka_unit_test(zero_one_shares_the_moments_over_data),
         cmocka_unit_test(moments_on_the_host_come_back_for_the_update),
         cmocka_unit_test(each_named_tensor_keeps_its_own_bytes),
+        cmocka_unit_test(kept_rows_fill_lanes_where_the_kernel_reads_them_so),
+        cmocka_unit_test(tensor_axes_cut_experts_below_a_row_of_lanes),
         cmocka_unit_test(padded_experts_keep_padded_rows_under_either_name),
         cmocka_unit_test(a_delta_net_has_no_names_to_keep),
         cmocka_unit_test(a_layers_input_is_kept),

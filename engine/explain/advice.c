@@ -7,6 +7,7 @@
 
 #include "engine/base/text.h"
 #include "engine/base/units.h"
+#include "engine/cost/layer_memory.h"
 #include "engine/explain/advice_rules.h"
 #include "engine/maxtext/changes.h"
 #include "engine/maxtext/flags.h"
@@ -154,6 +155,50 @@ static void review_loss_peak(struct adv_review *review)
                       estimate->hbm_bytes_per_device / ADV_GIB, tiled.step_time_s, estimate->step_time_s);
 }
 
+static bool fills_no_lanes(int64_t columns)
+{
+    return (double)columns < adv_memory_lanes((double)columns);
+}
+
+/* The first kind of layer whose kept queries, keys or values leave lanes over; NULL: none does. */
+static const struct adv_layer *padded_heads_layer(const struct adv_review *review)
+{
+    const struct adv_model *model = review->input->model;
+    const enum adv_placement *places = review->plan->placements;
+    const bool keeps = places[ADV_TENSOR_QUERY_PROJ] != ADV_PLACE_REMAT ||
+                       places[ADV_TENSOR_KEY_PROJ] != ADV_PLACE_REMAT ||
+                       places[ADV_TENSOR_VALUE_PROJ] != ADV_PLACE_REMAT;
+    for (int i = 0; i < model->layer_kinds_count && keeps; i++)
+        if (model->layers[i].attention != ADV_ATTENTION_LINEAR &&
+            fills_no_lanes(model->layers[i].head_dim_qk))
+            return &model->layers[i];
+    return NULL;
+}
+
+/* Kept queries and keys that fill no rows of lanes lie unpadded when the kernel reads along the sequence. */
+static void review_padded_heads(struct adv_review *review)
+{
+    const double least_frac = 0.01;
+    const struct adv_estimate *estimate = review->estimate;
+    const struct adv_layer *layer = padded_heads_layer(review);
+    if (!layer) return;
+    struct adv_plan changed = *review->plan;
+    changed.family.q_layout = changed.family.k_layout = ADV_LAYOUT_SEQ_MINOR;
+    if (fills_no_lanes(layer->head_dim_v)) changed.family.v_layout = ADV_LAYOUT_SEQ_MINOR;
+    struct adv_estimate other;
+    if (!adv_review_try(review, &changed, &other)) return;
+    const double saved = fmax(estimate->hbm_bytes_per_device - other.hbm_bytes_per_device,
+                              (estimate->host_bytes_per_host - other.host_bytes_per_host) /
+                                  review->input->cluster->devices_per_host);
+    if (saved < least_frac * estimate->hbm_limit_bytes_per_device) return;
+    adv_review_remark(
+        review, ADV_SEVERITY_INFO, "padded_heads", &changed,
+        "kept heads of %d columns take whole rows of %.0f lanes where the attention kernel reads "
+        "head_dim along them; read along the sequence they need %.2f GiB less a device, and the "
+        "step takes %.3f s instead of %.3f",
+        layer->head_dim_qk, adv_memory_lanes(1.0), saved / ADV_GIB, other.step_time_s, estimate->step_time_s);
+}
+
 /* Errors, then whatever saves most. */
 static bool before(const struct adv_advice *a, const struct adv_advice *b)
 {
@@ -198,6 +243,7 @@ void adv_advice_find(const struct adv_estimate_input *input, const struct adv_es
         review.request->memory_frac = 1.0;
         review_memory(&review);
         review_loss_peak(&review);
+        review_padded_heads(&review);
         for (int i = 0; adv_advice_time_rules[i]; i++) adv_advice_time_rules[i](&review);
         sort(list);
     }

@@ -307,6 +307,36 @@ static void a_width_that_two_axes_share_is_flagged(void **state)
     }
 }
 
+/* Compiled, the first of these takes 61.9 GB of a device and 57.8 with all layouts SEQ_MINOR. */
+static void kept_heads_that_leave_lanes_over_are_flagged(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *config;
+        bool flagged;
+    } cases[] = {
+        {"gpt-oss-20b", "\"remat_policy\":\"minimal_with_context\"", true},
+        {"gpt-oss-20b", "\"remat_policy\":\"full\"", false}, /* no head is kept */
+        {"gpt-oss-20b",
+         "\"remat_policy\":\"minimal_with_context\",\"sa_q_layout\":\"SEQ_MINOR\",\"sa_k_layout\":\"SEQ_MINOR\","
+         "\"sa_v_layout\":\"SEQ_MINOR\"",
+         false},
+        {"llama3.1-8b", "\"remat_policy\":\"minimal_with_context\"", false}, /* heads of 128 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        (void)snprintf(text, sizeof text,
+                       "{\"model\":\"%s\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x4x4\"},\"config\":{"
+                       "\"ici_fsdp_parallelism\":32,\"max_target_length\":8192,\"per_device_batch_size\":2,"
+                       "\"attention\":\"flash\",%s}}",
+                       cases[i].model, cases[i].config);
+        json_t *answer = answer_of(ADV_REQUEST_ESTIMATE, text);
+        if (advises(answer, "padded_heads") != cases[i].flagged)
+            fail_msg("%s {%s}", cases[i].model, cases[i].config);
+        json_decref(answer);
+    }
+}
+
 /* Larger batches hide the gathers: what shows never grows with the tokens, and stops shrinking at the share
  * that always shows. */
 static void exposed_gathers_never_grow_with_the_batch(void **state)
@@ -499,6 +529,7 @@ int main(void)
         cmocka_unit_test(fsdp_beats_expert_parallelism_of_4_from_two_sequences_on),
         cmocka_unit_test(tensor_parallelism_of_4_is_flagged_on_70b),
         cmocka_unit_test(a_width_that_two_axes_share_is_flagged),
+        cmocka_unit_test(kept_heads_that_leave_lanes_over_are_flagged),
         cmocka_unit_test(exposed_gathers_never_grow_with_the_batch),
         cmocka_unit_test(state_shrinks_exactly_with_the_shards),
         cmocka_unit_test(fourteen_billion_do_not_fit_a_device_and_one_does),

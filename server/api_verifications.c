@@ -82,9 +82,14 @@ adv_code adv_api_verification_get(struct adv_exchange *exchange, adv_err *err)
 
 adv_code adv_api_verifications_list(struct adv_exchange *exchange, adv_err *err)
 {
+    struct adv_verification_filter filter = {.run_id = exchange->parameters[0],
+                                             .after = adv_exchange_query(exchange, "cursor")};
+    adv_code code = adv_api_read_page(exchange, NULL, filter.after, &filter.limit_count, err);
+    if (!code && adv_exchange_query(exchange, "rank")) code = adv_api_read_rank(exchange, &filter.rank, err);
+    if (code) return code;
     struct adv_text json = adv_text_empty(VERIFICATION_LIMIT_BYTES);
-    const adv_code code = adv_verifications_list(exchange->db, exchange->parameters[0], &json, err);
-    return adv_api_reply_printed(exchange, 200, code, &json);
+    code = adv_verifications_list(exchange->db, &filter, &json, err);
+    return adv_api_reply_page(exchange, code, &json, err);
 }
 
 adv_code adv_api_verification_delete(struct adv_exchange *exchange, adv_err *err)

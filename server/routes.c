@@ -56,7 +56,7 @@ static const struct adv_route routes[] = {
     {"POST", "/v1/runs/{run_id}/verifications", "postVerification", adv_api_verification_post,
      ADV_ROUTE_STORE, ADV_SCOPE_WRITE, JSON, 0, "", JSON},
     {"GET", "/v1/runs/{run_id}/verifications", "listVerifications", adv_api_verifications_list,
-     ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0, "", JSON},
+     ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0, "rank limit cursor", JSON},
     {"GET", "/v1/verifications/{verification_id}", "getVerification", adv_api_verification_get,
      ADV_ROUTE_STORE, ADV_SCOPE_READ, NULL, 0, "", JSON},
     {"GET", "/v1/verifications/{verification_id}/events", "getVerificationEvents",

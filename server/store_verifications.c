@@ -201,16 +201,26 @@ adv_code adv_verification_cancel(struct adv_db *db, const char *id, adv_err *err
     return adv_db_change_of(db, &verification, sql, ADV_VALUES(id), err);
 }
 
-adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)
+adv_code adv_verifications_list(struct adv_db *db, const struct adv_verification_filter *filter,
+                                struct adv_text *json, adv_err *err)
 {
+    /* One row more than asked tells whether there is another page; ids sort by time. */
     static const char sql[] =
-        "SELECT json_build_object('verifications', coalesce((SELECT json_agg(w.json ORDER BY w.id DESC) FROM "
-        "(SELECT v.id, json_build_object('verification_id', v.id, 'mode', v.mode, 'created_at', " CREATED_AT
-        ", 'state', " STATE_OF_ALL ", 'ranks', json_agg(p.rank ORDER BY p.rank), 'first_proven_rank', "
-        "min(p.rank) FILTER (WHERE p.verdict = 'compiles')) AS json FROM verifications v JOIN "
-        "verification_plans p ON p.verification_id = v.id WHERE v.run_id = r.id GROUP BY v.id) w), "
-        "'[]'::json)) FROM runs r WHERE r.id = $1::uuid AND r.deleted_at IS NULL";
-    return adv_db_print_of(db, &adv_db_run_kind, sql, ADV_VALUES(run_id), json, err);
+        "WITH shown AS (SELECT v.*, row_number() OVER (ORDER BY v.id DESC) AS place FROM verifications v "
+        "WHERE v.run_id = $1::uuid AND ($2::int = 0 OR EXISTS (SELECT FROM verification_plans p WHERE "
+        "p.verification_id = v.id AND p.rank = $2::int)) AND ($3::uuid IS NULL OR v.id < $3::uuid) ORDER BY "
+        "v.id DESC LIMIT $4::int + 1) SELECT json_build_object('verifications', coalesce((SELECT "
+        "json_agg(w.json ORDER BY w.place) FROM (SELECT v.place, json_build_object('verification_id', v.id, "
+        "'mode', v.mode, 'created_at', " CREATED_AT ", 'state', " STATE_OF_ALL
+        ", 'ranks', json_agg(p.rank ORDER BY p.rank), 'first_proven_rank', min(p.rank) FILTER (WHERE "
+        "p.verdict = 'compiles')) AS json FROM shown v JOIN verification_plans p ON p.verification_id = v.id "
+        "WHERE v.place <= $4::int GROUP BY v.id, v.place, v.mode, v.created_at) w), '[]'::json), "
+        "'next_cursor', (SELECT v.id FROM shown v WHERE v.place = $4::int AND (SELECT count(*) FROM shown) > "
+        "$4::int)) FROM runs r WHERE r.id = $1::uuid AND r.deleted_at IS NULL";
+    return adv_db_print_of(db, &adv_db_run_kind, sql,
+                           ADV_VALUES(filter->run_id, ADV_INTEGER(filter->rank), filter->after,
+                                      ADV_INTEGER(filter->limit_count)),
+                           json, err);
 }
 
 adv_code adv_verification_of_run(struct adv_db *db, const char *run_id, struct adv_text *json, adv_err *err)

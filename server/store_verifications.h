@@ -50,9 +50,19 @@ ADV_MUST_CHECK adv_code adv_verification_print(struct adv_db *db, const char *id
 /* Queued and running plans become cancelled. ADV_E_NOT_FOUND. */
 ADV_MUST_CHECK adv_code adv_verification_cancel(struct adv_db *db, const char *id, adv_err *err);
 
-/* {"verifications": [{verification_id, mode, created_at, state}]} of a run, newest first. */
-ADV_MUST_CHECK adv_code adv_verifications_list(struct adv_db *db, const char *run_id, struct adv_text *json,
-                                               adv_err *err);
+/* A page of the verifications of a run. */
+struct adv_verification_filter {
+    const char *run_id;
+    int rank;          /* that asked of this plan; 0 = all */
+    const char *after; /* the id that the page before ended with; NULL */
+    int limit_count;
+};
+
+/* {"verifications": [{verification_id, mode, created_at, state, ranks[], first_proven_rank}], "next_cursor"},
+ * newest first, appended. ADV_E_NOT_FOUND when there is no such run. */
+ADV_MUST_CHECK adv_code adv_verifications_list(struct adv_db *db,
+                                               const struct adv_verification_filter *filter,
+                                               struct adv_text *json, adv_err *err);
 
 /* The newest word on each plan of a run, the whole's before the other's: {"plans": [{rank, state, verdict,
  * …}], "first_proven_rank", "message"}; the text "null" when nothing was ever asked. */

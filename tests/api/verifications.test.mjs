@@ -105,6 +105,26 @@ test('the same Idempotency-Key makes one verification, and is no other request\'
   assert.deepEqual([later.status, later.headers.get('idempotency-replayed')], [202, null], 'a day later it is free');
 });
 
+test('the verifications of a run come in pages, newest first, and of one plan where that is asked', async () => {
+  const runId = await store(adviseRequest({ search: { top_k: 2 } }));
+  const path = `/v1/runs/${runId}/verifications`;
+  assert.deepEqual([(await get(path)).verifications, (await get(path)).next_cursor], [[], null]);
+  const made = [];
+  for (let n = 0; n < 51; n++) made.unshift((await ask(runId, n === 20 ? { top: 2 } : { rank: 1 })).split('/').pop());
+  const first = await daemon.fetch(`${path}?limit=20`);
+  const seen = [await first.json()];
+  assert.equal(first.headers.get('link'), `<${path}?limit=20&cursor=${seen[0].next_cursor}>; rel="next"`);
+  while (seen.at(-1).next_cursor) seen.push(await get(`${path}?limit=20&cursor=${seen.at(-1).next_cursor}`));
+  assert.deepEqual(seen.map(({ verifications }) => verifications.length), [20, 20, 11]);
+  assert.deepEqual(seen.flatMap(({ verifications }) => verifications.map((one) => one.verification_id)), made);
+  assert.equal((await get(path)).verifications.length, 50);
+  const second = await get(`${path}?rank=2`);
+  assert.deepEqual([second.verifications.map(({ ranks }) => ranks), second.next_cursor], [[[1, 2]], null]);
+  for (const query of ['limit=201', 'limit=0', 'rank=0', 'rank=101', 'cursor=x', 'since=2026-01-01'])
+    await problem(assert, await daemon.fetch(`${path}?${query}`), 400, 'bad-request');
+  for (const id of made) await daemon.fetch(`/v1/verifications/${id}`, { method: 'DELETE' }); // no verifier of another test takes them
+});
+
 test('when plan 1 does not fit the run says so and names the first that does', async () => {
   const runId = await store(adviseRequest({ search: { top_k: 3 } }));
   const plans = (await get(`/v1/runs/${runId}`)).response.ranked;

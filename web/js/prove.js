@@ -157,8 +157,7 @@ export function provePanel({ run, onStore }, { onRepair }) {
     start.hidden = true;
     await post(`/v1/runs/${encodeURIComponent(run.id)}/verifications`, { rank: run.rank }).then(draw, fail);
   });
-  get(`/v1/runs/${encodeURIComponent(run.id)}/verifications`).then(({ verifications }) => {
-    const last = verifications.find((row) => row.ranks.includes(run.rank));
+  get(`/v1/runs/${encodeURIComponent(run.id)}/verifications?rank=${run.rank}&limit=1`).then(({ verifications: [last] }) => {
     if (last) follow(`/v1/verifications/${encodeURIComponent(last.verification_id)}`);
   }, fail);
   return h(

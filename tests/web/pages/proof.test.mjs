@@ -128,7 +128,10 @@ test('a verification that waits can be cancelled', async () => {
   const state = () => (cancelled ? 'cancelled' : 'queued');
   const page = await open(
     base({
-      [`GET /v1/runs/${ID}/verifications`]: () => ({ verifications: [{ verification_id: PROOF, ranks: [1], state: 'queued' }] }),
+      [`GET /v1/runs/${ID}/verifications`]: (_, { url }) => {
+        assert.match(url, /\?rank=1&limit=1$/, 'the newest of this plan, however many were asked of the run');
+        return { verifications: [{ verification_id: PROOF, ranks: [1], state: 'queued' }], next_cursor: PROOF };
+      },
       [`GET /v1/verifications/${PROOF}`]: () => verification({ rank: 1, state: state(), stage: '', attempts: 0, verdict: null }),
       [`DELETE /v1/verifications/${PROOF}`]: () => {
         cancelled = true;

@@ -3,12 +3,13 @@
 import { keepView, leaveTab, viewOf } from './address.js';
 import { post, setToken, token } from './api.js';
 import { connectAsk } from './ask.js';
-import { modelNote, sliceNote, slicesOf } from './catalog.js';
+import { modelNote, sliceNote } from './catalog.js';
 import { copyFrom } from './copy.js';
 import { announce, byId, h } from './dom.js';
 import { clearErrors, showErrors } from './errors.js';
 import { configToLines, parseConfig, passedOverText } from './config_text.js';
 import { LABELS } from './labels.js';
+import { fillChips, fillSlices, sliceLike } from './machine_choice.js';
 import { connectMachines, drawMachines } from './machines_form.js';
 import { queryToState, stateToQuery } from './permalink.js';
 import { isRecipe, readRecipe } from './recipe.js';
@@ -67,31 +68,6 @@ export function readState() {
   return Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, String(data.get(name) ?? '')]));
 }
 
-function setOptions(select, options, chosen) {
-  const known = options.some((option) => option.value === chosen) || !chosen;
-  const extra = { value: chosen, text: options.length ? `${chosen} (not in the catalog)` : chosen };
-  const all = known ? options : [extra, ...options];
-  select.replaceChildren(...all.map((option) => h('option', { value: option.value }, option.text)));
-  if (chosen) select.value = chosen;
-}
-
-function fillSlices(chosen) {
-  const slices = slicesOf(catalog, byId('chip').value);
-  setOptions(
-    byId('topology'),
-    slices.map((slice) => ({ value: slice.topology, text: `${slice.topology} · ${sliceNote(slice)}` })),
-    chosen,
-  );
-}
-
-// After a change of chip: the same shape if that chip has it, else its first slice that is no smaller.
-function sliceLike(topology) {
-  const slices = slicesOf(catalog, byId('chip').value);
-  if (!slices.length || slices.some((slice) => slice.topology === topology)) return topology;
-  const chips = topology.split('x').reduce((all, size) => all * Number(size), 1);
-  return (slices.find((slice) => slice.chips >= chips) ?? slices.at(-1)).topology;
-}
-
 function showNotes() {
   const model = catalog.models.find((row) => row.name === byId('model').value.trim());
   byId('model-hint').textContent = modelNote(model) || 'Type a part of the name, for example 70b.';
@@ -144,13 +120,8 @@ function notTaken(state) {
 
 export function writeState(state) {
   for (const [name, value] of Object.entries({ ...DEFAULTS, ...state })) {
-    if (name === 'chip')
-      setOptions(
-        byId('chip'),
-        catalog.chips.map((chip) => ({ value: chip.name, text: chip.title })),
-        value,
-      );
-    else if (name === 'topology') fillSlices(value);
+    if (name === 'chip') fillChips(byId('chip'), catalog, value);
+    else if (name === 'topology') fillSlices(byId('topology'), catalog, byId('chip').value, value);
     else if (name === 'store' || name === 'sensitivities') byId(name).checked = Boolean(value);
     else choose(form().elements[name], value, DEFAULTS[name]);
   }
@@ -317,7 +288,10 @@ export function connectForm() {
     setTimeout(() => isRecipe(byId('config').value) && takeRecipe().catch(() => {}));
   });
   form().addEventListener('input', (event) => {
-    if (event.target.id === 'chip') fillSlices(sliceLike(byId('topology').value));
+    if (event.target.id === 'chip') {
+      const chip = event.target.value;
+      fillSlices(byId('topology'), catalog, chip, sliceLike(catalog, chip, byId('topology').value));
+    }
     if (event.target.id === 'token') setToken(event.target.value.trim());
     showModes();
     keepAddress();

@@ -3,11 +3,13 @@
 import './common.js';
 import { get, isAway, post, remove } from './api.js';
 import { connectAsk } from './ask.js';
+import { loadCatalog } from './catalog.js';
 import { parseConfig, parseFlags, passedOverText } from './config_text.js';
 import { announce, byId, h, table } from './dom.js';
 import { errorSummary } from './errors.js';
 import { failure } from './failure.js';
 import { count, dateTime, gib, plural, seconds, words } from './format.js';
+import { fillChips, fillSlices, sliceLike } from './machine_choice.js';
 import { verdict, verdictOfRun } from './memory_bar.js';
 import { axesOf, gridOf, isSweptBy, locateSweep, parseAxis } from './sweep_axes.js';
 import { itemAddress } from './sweep_item.js';
@@ -184,7 +186,8 @@ export async function showSweep(place, id, query) {
   );
 }
 
-function sweepForm(asked) {
+// catalog: for the lists of chips and slices.
+function sweepForm(asked, catalog) {
   const value = (name) => asked.get(name) ?? EXAMPLE[name] ?? '';
   const field = (name, label, hint) =>
     h(
@@ -194,6 +197,13 @@ function sweepForm(asked) {
       h('input', { type: 'text', id: `sweep-${name}`, list: name === 'model' ? 'models' : null, autocomplete: 'off', spellcheck: 'false', value: value(name), 'aria-describedby': hint ? `sweep-${name}-hint` : null }),
       hint ? h('p', { class: 'hint', id: `sweep-${name}-hint` }, hint) : null,
     );
+  const choice = (name, label) => {
+    const select = h('select', { id: `sweep-${name}` });
+    if (name === 'chip') fillChips(select, catalog, value(name));
+    else fillSlices(select, catalog, value('chip'), value(name));
+    if (!value(name)) select.prepend(h('option', { value: '', selected: true }, 'choose one')); // a link without it asks for none
+    return h('div', { class: 'field' }, h('label', { for: select.id }, label), select);
+  };
   const box = (name, label, rows, ...notes) => {
     const text = h('textarea', { id: `sweep-${name}`, rows, spellcheck: 'false', autocapitalize: 'none' });
     text.value = value(name);
@@ -205,7 +215,7 @@ function sweepForm(asked) {
     'form',
     { class: 'measure', novalidate: true, 'aria-label': 'Start a sweep' },
     errorSummary('sweep-problem'),
-    h('div', { class: 'filters' }, field('model', 'Model'), field('chip', 'Chip'), field('topology', 'Slice topology'), field('slices', 'Slices'), field('project', 'Project'), field('label', 'Label')),
+    h('div', { class: 'filters' }, field('model', 'Model'), choice('chip', 'Chip'), choice('topology', 'Slice topology'), field('slices', 'Slices'), field('project', 'Project'), field('label', 'Label')),
     box('config', 'MaxText configuration that all share', 5, passedOver),
     box('xla_flags', 'XLA flags that all share', 3),
     h('div', { class: 'columns' }, field('y', 'Down: a key and its values', 'key=value, value, …'), field('x', 'Across: a key and its values', 'key=value, value, …')),
@@ -218,9 +228,10 @@ function sweepForm(asked) {
   };
   sayPassedOver();
   // What is typed stays in the address, for a reload and the way back.
-  form.addEventListener('input', () => {
+  form.addEventListener('input', ({ target }) => {
+    if (target.id === 'sweep-chip') fillSlices(form.querySelector('#sweep-topology'), catalog, target.value, sliceLike(catalog, target.value, read('topology')));
     sayPassedOver();
-    const typed = [...form.querySelectorAll('input, textarea')].map(({ id, value: text }) => [id.replace('sweep-', ''), text]);
+    const typed = [...form.querySelectorAll('input, select, textarea')].map(({ id, value: text }) => [id.replace('sweep-', ''), text]);
     const query = String(new URLSearchParams(typed.filter(([name, text]) => text !== (EXAMPLE[name] ?? ''))));
     history.replaceState(null, '', `#/sweeps${query && `?${query}`}`);
   });
@@ -258,12 +269,12 @@ function sweepForm(asked) {
 }
 
 export async function showSweeps(place, query) {
-  const { sweeps } = await get('/v1/sweeps?limit=50');
+  const [{ sweeps }, catalog] = await Promise.all([get('/v1/sweeps?limit=50'), loadCatalog()]);
   place.replaceChildren(
     h(
       'div',
       { class: 'results' },
-      h('section', { class: 'panel' }, h('h1', null, 'Start a sweep'), h('p', { class: 'soft' }, 'Every combination of two settings is estimated, by all daemons of this database.'), sweepForm(new URLSearchParams(query))),
+      h('section', { class: 'panel' }, h('h1', null, 'Start a sweep'), h('p', { class: 'soft' }, 'Every combination of two settings is estimated, by all daemons of this database.'), sweepForm(new URLSearchParams(query), catalog)),
       h(
         'section',
         { class: 'panel' },

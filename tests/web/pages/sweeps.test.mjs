@@ -68,12 +68,43 @@ test('XLA flags that a sweep sends stand in its form, which a reload keeps', asy
   const flags = page.getByLabel('XLA flags that all share');
   assert.equal(await flags.inputValue(), '--xla_a=1\n--xla_b=2');
   await flags.fill('--xla_b=2');
-  await page.locator('#sweep-topology').fill('2x4');
+  await page.locator('#sweep-topology').selectOption('4x4');
+  await page.locator('#sweep-chip').selectOption('tpu7x');
   await reopen(page);
-  assert.equal(await page.locator('#sweep-topology').inputValue(), '2x4');
+  assert.deepEqual([await page.inputValue('#sweep-chip'), await page.inputValue('#sweep-topology')], ['tpu7x', '4x4x4']);
   await page.getByRole('button', { name: 'Start the sweep' }).click();
   await page.getByRole('heading', { name: 'No', exact: true }).waitFor();
   assert.deepEqual(sent[0].grid.base.xla_flags, ['--xla_b=2']);
+});
+
+test('a sweep offers the chips and the slices of the catalog, as the plan form does', async () => {
+  const page = await open({ 'GET /v1/sweeps': () => ({ sweeps: [] }) }, { path: '/#/sweeps?chip=tpu7x&topology=2x2x1' });
+  const form = page.getByRole('form', { name: 'Start a sweep' });
+  const chip = form.getByLabel('Chip');
+  const chosen = async () => [await chip.inputValue(), await form.getByLabel('Slice topology').inputValue()];
+  const offered = (id) => page.locator(`${id} option`).allInnerTexts();
+  assert.deepEqual(await chosen(), ['tpu7x', '2x2x1']);
+  assert.deepEqual(await offered('#sweep-chip'), await offered('#chip'));
+  assert.deepEqual(await offered('#sweep-topology'), ['2x2x1 · 4 chips, 8 devices', '4x4x4 · 64 chips, 128 devices']);
+  await chip.selectOption('v6e');
+  assert.deepEqual([await chosen(), await offered('#sweep-topology')], [['v6e', '4x4'], ['4x4 · 16 chips']]);
+  assert.deepEqual(await axe(page), []);
+});
+
+test('a machine that a link names and the catalog lacks stays, and one that it leaves open is asked for', async () => {
+  const sent = [];
+  const answers = { 'GET /v1/sweeps': () => ({ sweeps: [] }), 'POST /v1/sweeps': (body) => sent.push(body.grid.base.cluster) && { status: 422, title: 'No' } };
+  const page = await open(answers, { path: '/#/sweeps?chip=v9&topology=3x3' });
+  await page.locator('#sweep-chip').getByText('v9 (not in the catalog)').waitFor({ state: 'attached' });
+  assert.deepEqual(await page.locator('#sweep-topology option').allInnerTexts(), ['3x3']);
+  const start = () => page.getByRole('button', { name: 'Start the sweep' }).click();
+  await start();
+  await page.getByRole('heading', { name: 'No', exact: true }).waitFor();
+  await page.evaluate(() => { window.location.hash = '#/sweeps?chip=&topology='; });
+  await page.locator('#sweep-chip').getByText('choose one').waitFor({ state: 'attached' });
+  await start();
+  await page.getByRole('heading', { name: 'No', exact: true }).waitFor();
+  assert.deepEqual(sent, [{ chip: 'v9', topology: '3x3', slices: 1 }, { chip: '', topology: '', slices: 1 }]);
 });
 
 test('a sweep over one key twice is refused beside it', async () => {

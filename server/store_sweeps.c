@@ -28,6 +28,14 @@
     "->> 'stored' = 'true' THEN t.run_id END, 'run_deleted', g.gone, 'calibration', t.response #>> "         \
     "'{engine,calibration}'"
 
+/* The warnings of the answer, and of the plan that it puts first what was not said before. */
+#define ITEM_WARNINGS                                                                                        \
+    "'warnings', (SELECT coalesce(json_agg(d.warning ORDER BY d.place), '[]'::json) FROM (SELECT DISTINCT "  \
+    "ON (a.warning ->> 'code', a.warning ->> 'detail') a.* FROM (SELECT w.warning, w.place FROM "            \
+    "json_array_elements(t.response -> 'warnings') WITH ORDINALITY w (warning, place) UNION ALL SELECT "     \
+    "w.warning, 1000 + w.place FROM json_array_elements(t.response #> '{ranked,0,estimate,warnings}') WITH " \
+    "ORDINALITY w (warning, place)) a ORDER BY a.warning ->> 'code', a.warning ->> 'detail', a.place) d)"
+
 /* Members of `json` of item i that item z has otherwise: (pointer, value). What is no object has none. */
 #define AS_POINTER "replace(replace(k.key, '~', '~0'), '/', '~1')"
 #define MEMBERS_CHANGED(json, before)                                                                        \
@@ -96,8 +104,8 @@ adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_swe
         "i.sweep_id = $1::uuid AND ($2::text IS NULL OR i.state = $2) AND i.item > coalesce($3::int, -1) "
         "ORDER BY i.item LIMIT $4::int + 1) SELECT json_build_object(" SWEEP_MEMBERS
         ", 'items', coalesce((SELECT json_agg(json_build_object(" ITEM_MEMBERS
-        ", 'problem', i.problem, 'changes', " ITEM_CHANGES ") ORDER BY i.place) FROM shown i " ANSWER
-        "WHERE i.place <= $4::int), '[]'::json), "
+        ", 'problem', i.problem, " ITEM_WARNINGS ", 'changes', " ITEM_CHANGES
+        ") ORDER BY i.place) FROM shown i " ANSWER "WHERE i.place <= $4::int), '[]'::json), "
         "'next_cursor', (SELECT i.item::text FROM shown i WHERE i.place = $4::int AND (SELECT count(*) FROM "
         "shown) > $4::int), 'engine', coalesce((SELECT mode() WITHIN GROUP (ORDER BY (t.response -> "
         "'engine')::text) FROM shown i " ANSWER "WHERE i.place <= $4::int), (SELECT (i.response -> "
@@ -113,7 +121,7 @@ adv_code adv_sweep_item_print(struct adv_db *db, const char *id, const char *ite
 {
     static const char sql[] =
         "SELECT json_build_object('sweep_id', i.sweep_id, " ITEM_MEMBERS
-        ", 'request', i.request, 'response', t.response, 'problem', i.problem, "
+        ", 'request', i.request, 'response', t.response, 'problem', i.problem, " ITEM_WARNINGS ", "
         "'engine', coalesce(t.response -> 'engine', $3::json)) FROM sweep_items i " ANSWER
         "WHERE i.sweep_id = $1::uuid AND i.item = $2::int";
     int number = 0;

@@ -36,8 +36,8 @@ struct adv_sweep_page {
     const char *engine; /* JSON: told where no item has an answer yet */
 };
 
-/* Appends {sweep_id, kind, state, …counts, items[], next_cursor, engine}; items without request and answer.
- * The engine is that of the answers shown, or of most of them. */
+/* Appends {sweep_id, kind, state, …counts, items[], next_cursor, engine}; items without request and answer
+ * but with its warnings. The engine is that of the answers shown, or of most of them. */
 ADV_MUST_CHECK adv_code adv_sweep_print(struct adv_db *db, const char *id, const struct adv_sweep_page *page,
                                         struct adv_text *json, adv_err *err);
 /* Appends one item, with request, answer and the engine of the answer, `engine` (JSON) where there is none.

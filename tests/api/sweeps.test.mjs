@@ -50,6 +50,25 @@ test('listed requests of each kind are answered; one that is refused fails with 
   assert.ok(advice.items[0].step_time_s > 0 && advice.items[0].tokens_per_s_per_chip > 0);
 });
 
+test('each item has the warnings of its answer, those of its first plan once', async () => {
+  const odd = (config) => ({ ...base, config: { ...base.config, ...config } });
+  const told = (item) => item.warnings.map(({ code, pointer }) => `${code} ${pointer}`);
+  const { path } = await create({ kind: 'estimate', requests: [odd({}), odd({ no_such_key: 1, nor_this: 2 })] });
+  const done = await ended(path);
+  assert.deepEqual(told(done.items[1]), ['unknown-key /config/no_such_key', 'unknown-key /config/nor_this', ...told(done.items[0])]);
+  const second = await get(`${path}/items/1`);
+  assert.deepEqual([second.response.warnings, done.items[1].warnings], [second.warnings, second.warnings]);
+  const overrides = { hbm_bytes_per_chip: 40e9 };
+  const request = adviseRequest({ pins: { no_such_key: 1 } });
+  const advice = await ended((await create({ kind: 'advise', requests: [{ ...request, cluster: { ...request.cluster, overrides } }] })).path);
+  const codes = advice.items[0].warnings.map(({ code }) => code);
+  assert.deepEqual(codes.slice(0, 2), ['what-if-hardware', 'unknown-key']);
+  const sentences = advice.items[0].warnings.map(({ detail }) => detail);
+  assert.equal(new Set(sentences).size, sentences.length, 'what the request and its plan have in common is said once');
+  const { path: kernels } = await create({ kind: 'simulate', requests: [{ chip: 'v6e', kernel: 'matmul', shape: { m: 1024, k: 1024, n: 1024, dtype: 'bfloat16' } }] });
+  assert.deepEqual((await ended(kernels)).items[0].warnings, []);
+});
+
 test('mistakes are told at once, all of them', async () => {
   for (const [body, pointers, slug = 'invalid-request'] of [
     [{}, ['/kind', '']], [{ kind: 'guess', requests: [] }, ['/kind', '/requests']], [{ kind: 'estimate', requests: [1, base, []] }, ['/requests/0', '/requests/2']],
@@ -232,6 +251,8 @@ test('what a deleted run answered is told by its sweep no more, until it is rest
   const { response, ...alone } = await get(`${path}/items/0`);
   assert.equal(response, null);
   const { events } = await listen(path);
+  assert.ok(items[0].warnings.length > 0);
+  assert.deepEqual([(await get(path)).items[0].warnings, alone.warnings], [[], []]);
   for (const told of [(await get(path)).items[0], alone, events.find((event) => event.item === 0)]) {
     const { run_deleted: isDeleted, state, step_time_s: time, tokens_per_s_per_chip: speed, hbm_bytes_per_device: bytes, fits, fit_verdict: verdict, run_id: run } = told;
     assert.deepEqual([isDeleted, state, time, speed, bytes, fits, verdict, run], [true, 'done', null, null, null, null, null, null]);

@@ -76,7 +76,7 @@ function aboutWhat(pointer, text) {
   return place || unsaid ? [place, place && unsaid ? ', ' : '', unsaid, ': '] : null;
 }
 
-function finding(item, kind, onRepair) {
+export function finding(item, kind, onRepair) {
   if (typeof item === 'string') return h('li', { class: `severity-${kind}` }, inline(sentenceOf(item)));
   const text = sentenceOf(item.message ?? item.detail ?? item.code);
   const hasChange = item.change && Object.keys(item.change).length > 0;

@@ -14,6 +14,7 @@ import { verdict, verdictOfRun } from './memory_bar.js';
 import { axesOf, gridOf, isSweptBy, locateSweep, parseAxis } from './sweep_axes.js';
 import { itemAddress } from './sweep_item.js';
 import { sharedOf, sharedPanel } from './sweep_job.js';
+import { codesOf, warningsPanel } from './sweep_warnings.js';
 import { typedNumber } from './typed_number.js';
 
 const EVERY_MS = 1000;
@@ -108,7 +109,7 @@ function itemsTable(items) {
       item.run_deleted ? 'run deleted' : words(item.state),
       seconds(item.step_time_s),
       [gib(item.hbm_bytes_per_device), ' ', item.fits === null ? '' : verdict(verdictOfRun(item))],
-      item.problem?.detail ?? '–',
+      item.problem?.detail ?? (codesOf(item) ? `Warning: ${codesOf(item)}` : '–'),
     ]),
   );
 }
@@ -158,8 +159,9 @@ export async function showSweep(place, id, query) {
     const grid = isNamed ? named : gridOf(sweep.items);
     state.replaceChildren(...progressOf(sweep), sweep.isCut ? `; the first ${count(sweep.items.length)} are shown` : '');
     cancel.hidden = sweep.state !== 'running';
+    const warnings = warningsPanel(sweep.items) ?? '';
     shown.replaceChildren(
-      ...(grid ? [heatmap(sweep.items, ...grid, request), h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items)]),
+      ...(grid ? [heatmap(sweep.items, ...grid, request), warnings, h('details', null, h('summary', null, 'Every item'), itemsTable(sweep.items))] : [itemsTable(sweep.items), warnings]),
     );
     if (sweep.state === 'running') again();
     else announce(`The sweep is ${words(sweep.state)}`);

@@ -51,6 +51,17 @@ test('a sweep is followed on when the daemon was away', async () => {
   assert.equal(await page.getByRole('alert').count(), 0);
 });
 
+test('warnings of the items are listed once, with the items that have them, and stand beside each', async () => {
+  const warned = (number, ...keys) => ({ ...item(number), warnings: keys.map((key) => ({ code: 'unknown-key', pointer: `/config/${key}`, detail: `${key} is not a MaxText key` })) });
+  const page = await open({ [`GET /v1/sweeps/${ID}`]: () => sweep('done', [warned(0, 'remat_polici'), warned(1, 'remat_polici', 'foo')]) }, { path: `/#/sweeps/${ID}` });
+  const panel = page.getByRole('region', { name: 'Warnings' });
+  await panel.waitFor();
+  const lines = await panel.getByRole('listitem').allInnerTexts();
+  assert.deepEqual(lines.map((text) => text.replaceAll(/\s+/g, ' ')), ['remat_polici is not a MaxText key. In all 2 items with an answer.', 'foo is not a MaxText key. In 1 of 2 items with an answer: 1.']);
+  assert.match(await page.getByRole('table', { name: 'Items of the sweep' }).locator('tbody tr').last().innerText(), /Warning: unknown-key$/);
+  assert.deepEqual(await axe(page), []);
+});
+
 test('a sweep says of which job it is, and what its items share', async () => {
   const request = { model: 'llama3.1-8b', cluster: { chip: 'v6e', topology: '4x4', slices: 1 }, project: 'alpha', config: { remat_policy: 'full', per_device_batch_size: 1 }, xla_flags: ['--xla_f=1'] };
   const page = await open({ [`GET /v1/sweeps/${ID}`]: () => sweep('done', [item(0), item(1)]), [`GET /v1/sweeps/${ID}/items/0`]: () => ({ request }) }, { path: `/#/sweeps/${ID}` });

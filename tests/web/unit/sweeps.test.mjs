@@ -3,6 +3,7 @@ import test from 'node:test';
 import { sweepAddress } from '../../../web/js/sweep_address.js';
 import { axesOf, gridOf, isSweptBy, locateSweep, parseAxis } from '../../../web/js/sweep_axes.js';
 import { sharedOf } from '../../../web/js/sweep_job.js';
+import { codesOf, warningsOf, whoseText } from '../../../web/js/sweep_warnings.js';
 
 const [A, B] = ['/config/a', '/config/b'];
 const items = (changes) => changes.map((row, item) => ({ item, changes: row }));
@@ -37,6 +38,17 @@ test('what the items of a sweep share is told without what is swept', () => {
   assert.equal(sharedOf(request, ['/model']).title, '2 × v6e 4x4');
   assert.equal(sharedOf(request, ['/config']).settings, '');
   assert.deepEqual(sharedOf({}, []), { title: '', project: '', settings: '', flags: '' });
+});
+
+test('the warnings of a sweep are told once for each code and place, with the items that have them', () => {
+  const warning = (code, pointer, detail) => ({ code, pointer, detail });
+  const [a, b, other] = [warning('unknown-key', '/config/a', 'a is none'), warning('unknown-key', '/config/b', 'b is none'), warning('unknown-key', '/config/b', 'b has 3')];
+  const three = [{ item: 0, warnings: [a, b] }, { item: 1 }, { item: 2, warnings: [b, a, other] }];
+  assert.deepEqual(warningsOf(three), [{ warning: a, items: [0, 2], differs: false }, { warning: b, items: [0, 2], differs: true }]);
+  assert.deepEqual(three.map(codesOf), ['unknown-key', '', 'unknown-key']);
+  assert.equal(whoseText({ items: [0, 2] }, 3), 'In 2 of 3 items with an answer: 0, 2.');
+  assert.equal(whoseText({ items: [0, 2], differs: true }, 2), 'In all 2 items with an answer. These are the words of item 0; others have their own.');
+  assert.match(whoseText({ items: Array.from({ length: 20 }, (_, at) => at) }, 21), /: 0, 1, 2, 3, 4, 5, 6, 7 …\.$/);
 });
 
 test('an axis is a key and its values, with commas or as a list of YAML', () => {

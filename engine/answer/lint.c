@@ -171,6 +171,7 @@ static void drop_batch(adv_err *broken)
 static void note_blocks(const json_t *config, struct lint_job *job)
 {
     const struct adv_plan *plan = &job->plan;
+    if (plan->family.attention != ADV_ATTENTION_IMPL_FLASH) return; /* adv_config_read has said so */
     for (struct adv_json_walk entry = {.in = config}; adv_json_next_member(&entry);) {
         bool is_block =
             strncmp(entry.key, "sa_block_", 9) == 0 || strncmp(entry.key, "local_sa_block_", 15) == 0;

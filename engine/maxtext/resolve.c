@@ -176,6 +176,23 @@ static void judge_names(const struct adv_config_reader *reader)
     }
 }
 
+/* Blocks of the flash kernel beside attention that runs none. */
+static void judge_blocks(const struct adv_config_reader *reader)
+{
+    const struct adv_config_source *source = reader->source;
+    const struct adv_plan_family *family = &reader->state->plan.family;
+    const size_t first = offsetof(struct adv_plan, family.blocks);
+    if (family->attention != ADV_ATTENTION_IMPL_DOT_PRODUCT) return;
+    for (int k = 0; k < adv_keys_count; k++) {
+        const struct adv_key *key = &adv_keys[k];
+        const bool is_block = key->plan_at >= first && key->plan_at < first + sizeof family->blocks;
+        if (!is_block || !adv_given_find(source->given, source->given_count, key->name)) continue;
+        (void)adv_err_add_rule(reader->warnings, ADV_OK, "block-unused", ADV_AT(source->at, key->name),
+                               "leave it out, or set attention flash",
+                               "%s changes nothing: attention dot_product has no blocks", key->name);
+    }
+}
+
 static void resolve_kernels(struct adv_config_state *state)
 {
     enum { FLASH_FROM_TOKENS = 128 }; /* autoselected takes flash from here on */
@@ -305,6 +322,7 @@ void adv_reader_resolve(struct adv_config_reader *reader)
     resolve_dropping(reader);
     judge_fused(reader);
     resolve_kernels(state);
+    judge_blocks(reader);
     judge_names(reader);
     resolve_tile_order(reader);
     resolve_pipeline(plan);

@@ -292,6 +292,24 @@ static void fixed_scales_without_effect_are_said_to_be(void **state)
     assert_non_null(find_rule(&warnings, "ignored-calibration"));
 }
 
+static void blocks_beside_attention_without_blocks_are_said_to_be_unused(void **state)
+{
+    (void)state;
+    static const char *const with_blocks[] = {"\"attention\":\"flash\",\"sa_block_q\":1024",
+                                              "\"sa_block_q\":1024", "\"attention\":\"dot_product\""};
+    for (size_t i = 0; i < sizeof with_blocks / sizeof *with_blocks; i++) {
+        assert_ok(decode_config(with_blocks[i]));
+        assert_null(find_rule(&warnings, "block-unused"));
+    }
+    assert_ok(decode_config("\"attention\":\"dot_product\",\"local_sa_block_kv\":512,\"sa_block_q\":1024"));
+    assert_int_equal(warnings.count, 2);
+    for (int i = 0; i < 2; i++) assert_string_equal(warnings.findings[i].rule, "block-unused");
+    const struct adv_finding *found = find_rule(&warnings, "block-unused");
+    assert_string_equal(found->pointer, "/config/sa_block_q");
+    assert_string_equal(found->detail, "sa_block_q changes nothing: attention dot_product has no blocks");
+    assert_string_equal(found->hint, "leave it out, or set attention flash");
+}
+
 static void first_moment_follows_the_weights_unless_given(void **state)
 {
     (void)state;
@@ -560,6 +578,7 @@ int main(void)
         cmocka_unit_test(the_models_own_file_sets_training_defaults),
         cmocka_unit_test(tensors_are_placed_under_the_custom_policy_only),
         cmocka_unit_test(fixed_scales_without_effect_are_said_to_be),
+        cmocka_unit_test(blocks_beside_attention_without_blocks_are_said_to_be_unused),
         cmocka_unit_test(first_moment_follows_the_weights_unless_given),
         cmocka_unit_test(tiles_in_the_order_of_2025_are_turned_with_a_warning),
         cmocka_unit_test(local_blocks_inherit_the_global_ones),

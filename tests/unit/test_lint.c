@@ -146,6 +146,23 @@ static void a_run_that_names_no_data_set_is_not_told_of_one(void **state)
     json_decref(config);
 }
 
+static void a_block_of_a_kernel_that_does_not_run_is_told_once(void **state)
+{
+    (void)state;
+    json_t *answer =
+        lint_text("{\"model\":\"llama3.1-8b\",\"cluster\":{\"chip\":\"v6e\",\"topology\":\"4x4\"},"
+                  "\"config\":{\"attention\":\"dot_product\",\"sa_block_q_dq\":16384,"
+                  "\"max_target_length\":8192,\"per_device_batch_size\":1}}");
+    int about_block = 0;
+    size_t index = 0;
+    json_t *finding = NULL;
+    json_array_foreach(json_object_get(answer, "findings"), index, finding) about_block +=
+        strcmp(json_string_value(json_object_get(finding, "pointer")), "/config/sa_block_q_dq") == 0;
+    assert_int_equal(about_block, 1);
+    assert_finding(answer, "/config/sa_block_q_dq", "info", "block-unused");
+    json_decref(answer);
+}
+
 static void offload_to_sparsecores_that_a_chip_lacks_is_a_warning(void **state)
 {
     (void)state;
@@ -525,6 +542,7 @@ int main(void)
         cmocka_unit_test(tuned_configurations_pass_but_those_that_maxtext_refuses_today),
         cmocka_unit_test(what_validators_refuse_together_is_an_error_with_its_rule),
         cmocka_unit_test(a_run_that_names_no_data_set_is_not_told_of_one),
+        cmocka_unit_test(a_block_of_a_kernel_that_does_not_run_is_told_once),
         cmocka_unit_test(offload_to_sparsecores_that_a_chip_lacks_is_a_warning),
         cmocka_unit_test(lint_and_estimate_agree_on_kernels_over_their_vmem),
         cmocka_unit_test(vmem_that_a_flag_gives_is_no_error_of_a_yaml_without_flags),

@@ -169,6 +169,21 @@ void adv_hf_warn_of_next_tokens(const json_t *config, const char *at, adv_err *w
              "multi-token prediction is left out: the decoder alone is priced and trained");
 }
 
+/* MaxText drops scores in the kernels of GPUs alone; its dropout_rate is of what layers give. */
+void adv_hf_warn_of_dropout(const json_t *config, const char *at, adv_err *warnings)
+{
+    static const char *const members[] = {"attention_dropout", "attn_pdrop"};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const double share = json_number_value(json_object_get(config, members[i]));
+        if (!(share > 0)) continue;
+        (void)adv_err_add(warnings, ADV_E_UNSUPPORTED, ADV_AT(at, members[i]),
+                          "the time is right, the training would be another model's; set it to 0 if that is "
+                          "meant",
+                          "MaxText drops no attention scores on TPUs: `%s` %.6g is left out", members[i],
+                          share);
+    }
+}
+
 /* Biases that the block does not build are left out. */
 static void leave_bias(const struct reader *reader)
 {
@@ -488,6 +503,7 @@ adv_code adv_decode_hf_config(const json_t *config, const char *at, struct adv_m
     if (json_is_object(text)) reader.at = nested_at;
     architecture->read(&reader);
     warn_of_rope(&reader);
+    adv_hf_warn_of_dropout(reader.config, reader.at, warnings);
     leave_bias(&reader);
     judge_activation(&reader);
     return err->count + err->lost_count > before ? ADV_E_INVALID : ADV_OK;

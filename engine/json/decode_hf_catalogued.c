@@ -303,6 +303,7 @@ adv_code adv_decode_hf_catalogued(const struct adv_catalog *catalog, json_t *roo
         ADV_WARN(warnings, "catalog-model", ADV_AT(at, "vocab_size"), "set vocab_size in config",
                  "the file's vocabulary has %lld entries, MaxText's %s %lld, which count",
                  (long long)json_integer_value(given), found, (long long)vocab);
+    adv_hf_warn_of_dropout(decoder, at, warnings);
     if (!json_object_get(json_object_get(root, "config"), ADV_NAME_MTP_NUM_LAYERS) &&
         !json_object_get(json_object_get(root, "pins"), ADV_NAME_MTP_NUM_LAYERS))
         adv_hf_warn_of_next_tokens(decoder, at, warnings);

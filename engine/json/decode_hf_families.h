@@ -31,6 +31,10 @@ void adv_hf_warn_of_window(const json_t *model, const char *at, int64_t seq_len,
  * out. `warnings` may be NULL. */
 void adv_hf_warn_of_next_tokens(const json_t *config, const char *at, adv_err *warnings);
 
+/* Warns where the configuration of a decoder drops attention scores in training, which no run of MaxText on
+ * TPUs does. `warnings` may be NULL. */
+void adv_hf_warn_of_dropout(const json_t *config, const char *at, adv_err *warnings);
+
 /* What the configuration of a decoder says of its rotary embedding, and the member that says it:
  * rope_scaling, or rope_parameters, where newer versions of the library put it together with the base; of
  * layers of two kinds what the global ones have. NULL: nothing. */

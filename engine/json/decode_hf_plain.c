@@ -209,6 +209,7 @@ adv_code adv_decode_hf_plain(const json_t *config, const char *model_type, const
     keys->attention_bias = says(&reader, "attention_bias", says(&reader, "use_bias", false));
     keys->mlp_bias = says(&reader, "mlp_bias", says(&reader, "use_bias", false));
     keys->without_maxtext = true;
+    adv_hf_warn_of_dropout(config, at, warnings);
     if (err->count + err->lost_count > before) return err->code;
     ADV_WARN(warnings, "no-maxtext-model", at, "the files that start a training are refused",
              "MaxText has no model file for %s: time and memory are from its dimensions", model_type);

@@ -53,6 +53,33 @@ static void the_class_of_a_model_says_what_its_type_does(void **state)
     json_decref(config);
 }
 
+static void attention_dropout_is_said_to_be_left_out(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"llama3.1-8b", "gemma3-4b", "gpt2"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[64], pointer[64];
+        (void)snprintf(path, sizeof path, "tests/data/hf/%s.json", files[i]);
+        json_t *config = json_load_file(path, 0, NULL), *text = json_object_get(config, "text_config");
+        const char *member = strcmp(files[i], "gpt2") == 0 ? "attn_pdrop" : "attention_dropout";
+        json_t *root = json_pack("{s:o}", "hf_config", config);
+        (void)snprintf(pointer, sizeof pointer, "/model/hf_config/%s%s", text ? "text_config/" : "", member);
+        (void)json_object_set_new(text ? text : config, member, json_real(0.0));
+        assert_int_equal(decode_over(root, NULL), ADV_OK);
+        assert_false(has_warning(pointer, ""));
+        (void)json_object_set_new(text ? text : config, member, json_real(0.1));
+        assert_int_equal(decode_over(root, NULL), ADV_OK);
+        assert_true(has_warning(pointer, "0.1 is left out"));
+        json_decref(root);
+    }
+    json_t *plain = json_pack("{s:{s:s,s:i,s:i,s:i,s:i,s:i,s:f}}", "hf_config", "model_type", "granite",
+                              "hidden_size", 2048, "num_attention_heads", 32, "num_hidden_layers", 24,
+                              "vocab_size", 49152, "intermediate_size", 8192, "attention_dropout", 0.25);
+    assert_int_equal(decode_over(plain, NULL), ADV_OK);
+    assert_true(has_warning("/model/hf_config/attention_dropout", "0.25 is left out"));
+    json_decref(plain);
+}
+
 /* Of a file that leaves out what equals the library's defaults; these are not what follows from the others.
  */
 static void sizes_that_a_file_leaves_out_are_those_of_the_library(void **state)
@@ -165,6 +192,7 @@ int main(void)
         cmocka_unit_test(sizes_that_a_file_leaves_out_are_those_of_the_library),
         cmocka_unit_test(multi_token_prediction_that_is_left_out_is_said),
         cmocka_unit_test(caps_and_biases_are_read_of_every_family_that_has_them),
+        cmocka_unit_test(attention_dropout_is_said_to_be_left_out),
         cmocka_unit_test(attention_to_both_sides_is_said_to_be_another_model),
     };
     return run_group_with_catalog(tests);

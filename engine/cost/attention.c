@@ -203,7 +203,7 @@ static adv_code splash_backward(const struct adv_cost *cost, const struct adv_la
 }
 
 /* Keeping the context keeps the softmax residuals too; otherwise the plain kernel runs forward and the one
- * that writes residuals runs in the recompute. */
+ * that writes residuals runs in the recompute, or forward where a layer has none. */
 static adv_code splash_forward(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                                struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
@@ -215,12 +215,12 @@ static adv_code splash_forward(const struct adv_cost *cost, const struct adv_lay
         code = kernel_s(cost, layer, ADV_KERNEL_SPLASH_FWD_RESIDUALS, times, account, &again_s, err);
     if (code != ADV_OK) return code;
     double flops = splash_flops(cost, layer);
+    const double residuals_s = kept ? 0.0 : adv_max(0.0, again_s - forward_s);
+    forward_s += (1.0 - time->again_frac) * residuals_s;
     adv_cost_add(account, time, ADV_PASS_FWD, ADV_TERM_ATTENTION_FWD, forward_s, times, flops, 0.0);
     adv_cost_add(account, time, ADV_PASS_RECOMPUTE, ADV_TERM_ATTENTION_RECOMPUTE, again_s, times, flops, 0.0);
-    if (!kept && !time->recompute_elided) {
-        time->attention_again_s = again_s;
-        time->residuals_s = adv_max(0.0, again_s - forward_s);
-    }
+    time->attention_again_s = time->again_frac * again_s;
+    time->residuals_s = time->again_frac * residuals_s;
     return ADV_OK;
 }
 

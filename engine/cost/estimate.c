@@ -50,7 +50,7 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
 {
     struct adv_cost_scratch *scratch = cost->scratch;
     const int count = cost->model->layer_kinds_count;
-    if (scratch && scratch->fixed_known) {
+    if (scratch && scratch->fixed_known && scratch->fixed_again == adv_scratch_again(scratch)) {
         account->exposed = scratch->exposed;
         memcpy(times, scratch->fixed, (size_t)count * sizeof *times);
         return ADV_OK;
@@ -67,6 +67,7 @@ static adv_code add_fixed(const struct adv_cost *cost, struct adv_account *accou
         scratch->exposed = account->exposed;
         memcpy(scratch->fixed, times, (size_t)count * sizeof *times);
         scratch->fixed_known = true;
+        scratch->fixed_again = adv_scratch_again(scratch);
     }
     return ADV_OK;
 }
@@ -96,13 +97,13 @@ static adv_code add_placed(const struct adv_cost *cost, struct adv_account *acco
 /* The same for the tensors that the plan keeps, remembered in the scratch. */
 static adv_code kept_of(const struct adv_cost *cost, struct adv_cost_kept **row, adv_err *err)
 {
-    struct adv_cost_kept *kept = *row = adv_scratch_kept(cost->scratch, cost->kept);
+    struct adv_cost_kept *kept = *row = adv_scratch_kept(cost->scratch);
     if (kept->known) return ADV_OK;
     struct adv_account apart;
     apart.only_exposed = true;
     apart.ledger = NULL;
     apart.trace = NULL;
-    if (!cost->scratch->fixed_known) memset(&apart.exposed, 0, sizeof apart.exposed);
+    memset(&apart.exposed, 0, sizeof apart.exposed);
     adv_code code = add_placed(cost, &apart, kept->times, err);
     kept->exposed = apart.exposed;
     kept->known = code == ADV_OK;
@@ -113,7 +114,7 @@ static adv_code add_layers(const struct adv_cost *cost, struct adv_account *acco
 {
     struct adv_layer_time fresh[ADV_LIMIT_LAYER_KINDS];
     const struct adv_layer_time *layer_times = fresh;
-    struct adv_cost_kept *row;
+    struct adv_cost_kept *row = NULL;
     adv_code code = cost->scratch ? kept_of(cost, &row, err) : add_placed(cost, account, fresh, err);
     if (code == ADV_OK && cost->scratch) {
         account->exposed = row->exposed;
@@ -424,6 +425,7 @@ static adv_code enter_family(const struct adv_estimate_input *input, struct adv_
     adv_code code = prepare(input, shared, &scratch->mesh, &scratch->cost, &scratch->params, err);
     if (code != ADV_OK) return code;
     scratch->cost.scratch = scratch;
+    scratch->merges = adv_cost_has_merged(&scratch->cost);
     set_batch(input, &scratch->global_batch_sequences, &scratch->tokens_per_step);
     adv_scratch_enter_compute(scratch, input->plan);
     scratch->model = input->model;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/cost/layer_memory.h"
 #include "engine/cost/projections.h"
 #include "engine/cost/scratch.h"
 
@@ -69,7 +70,8 @@ static void add_matmuls(struct adv_account *account, struct adv_layer_time *time
 {
     adv_cost_add(account, time, pass, id, seconds, times, flops, 0.0);
     if (!account->only_exposed)
-        account->slots[id].count += times * (count - 1); /* one by one, as the device runs them */
+        account->slots[id].count +=
+            times * adv_cost_pass_share(time, pass) * (count - 1); /* one by one, as the device runs them */
 }
 
 static void add_projections(const struct adv_cost *cost, const struct adv_layer *layer, double times,
@@ -195,11 +197,31 @@ static void add_quantization(const struct adv_cost *cost, const struct adv_layer
     }
 }
 
+/* Layers with a checkpoint of their own behind the scan run in loops of their own, too. */
+static double layers_merged(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    return layer->remat_block < layer->scan_block ? 0.0 : adv_memory_layers_behind(cost, layer);
+}
+
+double adv_cost_again_frac(const struct adv_cost *cost, const struct adv_layer *layer)
+{
+    if (cost->recompute_elided) return 0.0;
+    if (cost->offloads) return 1.0;
+    return 1.0 - layers_merged(cost, layer) / (double)layer->count;
+}
+
+bool adv_cost_has_merged(const struct adv_cost *cost)
+{
+    for (int i = 0; i < cost->model->layer_kinds_count; i++)
+        if (layers_merged(cost, &cost->model->layers[i]) > 0.0) return true;
+    return false;
+}
+
 adv_code adv_cost_layer_fixed(const struct adv_cost *cost, const struct adv_layer *layer, double times,
                               struct adv_account *account, struct adv_layer_time *time, adv_err *err)
 {
     memset(time, 0, sizeof *time);
-    time->recompute_elided = cost->recompute_elided;
+    time->again_frac = adv_cost_again_frac(cost, layer);
     add_projections(cost, layer, times, account, time);
     adv_code code = adv_cost_attention_fixed(cost, layer, times, account, time, err);
     if (code == ADV_OK && layer->experts > 0)

@@ -95,6 +95,10 @@ struct adv_layer_sums {
 /* Remembered in the scratch, or else written to `fresh`. */
 const struct adv_layer_sums *adv_memory_layer_sums(const struct adv_cost *cost, struct adv_layer_sums *fresh);
 
+/* Layers of the kind that follow the scan because they fill no whole block: those that lead a block, which
+ * are of the kind that it has most of (gemma3: 34 layers are five blocks of six, and four local ones). */
+double adv_memory_layers_behind(const struct adv_cost *cost, const struct adv_layer *layer);
+
 /* True for the blocks of the small gemma4 models, which are always unrolled, when every activation of every
  * layer fits beside the state: the published recipe leaves no time for a recompute whatever remat_policy
  * says. Not so beyond 32 devices of most generations: compiled steps have none of it there. Other unrolled

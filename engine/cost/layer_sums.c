@@ -185,9 +185,7 @@ static double early_bytes_of(const struct adv_cost *cost, const struct adv_layer
     return recomputed_bytes(cost, layer, saved, 1.0) * (adv_memory_blocks_in_turn(cost) - 1.0);
 }
 
-/* Layers of the kind that follow the scan because they fill no whole block: those that lead a block, which
- * are of the kind that it has most of (gemma3: 34 layers are five blocks of six, and four local ones). */
-static double layers_behind_scan(const struct adv_cost *cost, const struct adv_layer *layer)
+double adv_memory_layers_behind(const struct adv_cost *cost, const struct adv_layer *layer)
 {
     const struct adv_model *model = cost->model;
     int64_t in_blocks = 0, most = 0;
@@ -213,7 +211,7 @@ static bool is_alone(const struct adv_cost *cost, const struct adv_layer *layer)
 static double add_outside(const struct adv_cost *cost, const struct adv_layer *layer,
                           struct adv_layer_sums *sums)
 {
-    const double behind = layers_behind_scan(cost, layer);
+    const double behind = adv_memory_layers_behind(cost, layer);
     const double alone = is_alone(cost, layer) ? 1.0 : 0.0;
     if (behind + alone <= 0.0) return 0.0;
     const double bytes = unrecomputed_bytes(cost, layer) / cost->stages;
@@ -263,7 +261,7 @@ static struct adv_layer_sums sum_layers(const struct adv_cost *cost)
             top_left = left;
         }
         if (layer->remat_block < layer->scan_block)
-            rest_weights += layers_behind_scan(cost, layer) * w.weights_bytes;
+            rest_weights += adv_memory_layers_behind(cost, layer) * w.weights_bytes;
         if (!adv_memory_in_block(cost, layer)) continue;
         in.left.tokens_bytes += left.tokens_bytes * layer->count;
         in.left.routed_bytes += left.routed_bytes * layer->count;

@@ -11,7 +11,9 @@ enum adv_pass { ADV_PASS_FWD, ADV_PASS_RECOMPUTE, ADV_PASS_BWD, ADV_PASS_COUNT }
 
 struct adv_layer_time {
     double pass_s[ADV_PASS_COUNT];
-    bool recompute_elided;          /* XLA keeps the forward values: nothing is recomputed */
+    /* share of the kind's layers that recompute; of the others XLA takes the forward values
+     * (adv_cost_again_frac). Times are the mean of both */
+    double again_frac;
     double links_s[ADV_PASS_COUNT]; /* of each pass: its links carry what a ring of context shards sends */
     /* 0 where the attention context is kept */
     double attention_again_s; /* its share of the recompute */
@@ -28,11 +30,18 @@ typedef adv_code adv_cost_part(const struct adv_cost *cost, const struct adv_lay
  * family; it starts `time`. `placed`: what depends on it (forward attention and all that is recomputed by
  * choice), added to that. */
 
+/* Share of the kind's layers that have this pass. */
+static inline double adv_cost_pass_share(const struct adv_layer_time *time, enum adv_pass pass)
+{
+    return pass == ADV_PASS_RECOMPUTE ? time->again_frac : 1.0;
+}
+
 /* Adds `seconds` of one layer to a pass and to its term. */
 static inline void adv_cost_add(struct adv_account *account, struct adv_layer_time *time, enum adv_pass pass,
                                 enum adv_term_id id, double seconds, double times, double flops, double bytes)
 {
-    if (seconds <= 0.0 || (pass == ADV_PASS_RECOMPUTE && time->recompute_elided)) return;
-    time->pass_s[pass] += seconds;
-    adv_account_busy(account, id, seconds, times, flops, bytes);
+    const double share = adv_cost_pass_share(time, pass);
+    if (seconds * share <= 0.0) return;
+    time->pass_s[pass] += seconds * share;
+    adv_account_busy(account, id, seconds, times * share, flops, bytes);
 }

@@ -205,7 +205,7 @@ void adv_schedule_tensor(const struct adv_cost *cost, const struct adv_layer *la
     struct spanning gather = spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_ALL_GATHER, bytes);
     struct spanning scatter =
         spanning_of(cost, &cost->tensor_group, slices, ADV_COLLECTIVE_REDUCE_SCATTER, bytes);
-    double again = adv_cost_keeps(cost, ADV_TENSOR_OUT_PROJ) ? 0.0 : 1.0;
+    double again = adv_cost_keeps(cost, ADV_TENSOR_OUT_PROJ) ? 0.0 : adv_cost_again_frac(cost, layer);
     struct spanning time =
         plus(plus((struct spanning){0.0, 0.0}, tensor_gathers, gather), tensor_scatters + again, scatter);
     double sent_bytes = (tensor_gathers + tensor_scatters) * bytes;

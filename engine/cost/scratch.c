@@ -48,8 +48,15 @@ struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, con
     return row;
 }
 
-struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_t tensors)
+uint32_t adv_scratch_again(const struct adv_cost_scratch *scratch)
 {
+    _Static_assert((int)ADV_TENSOR_COUNT < 31, "room for all tensors");
+    return scratch->merges && scratch->cost.offloads ? UINT32_C(1) << 31 : 0;
+}
+
+struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch)
+{
+    const uint32_t tensors = scratch->cost.kept | adv_scratch_again(scratch);
     uint16_t *slot = slot_of(&scratch->kept_rows, tensors * 0x9e3779b97f4a7c15u);
     struct adv_cost_kept *row = &scratch->kept[*slot];
     if (*slot < scratch->kept_rows.count && row->tensors == tensors) return row;

@@ -109,7 +109,7 @@ struct adv_cost_compute {
 /* The layers of a family's plans that keep the same tensors, without transfers to the host. */
 struct adv_cost_kept {
     bool known;       /* what they take */
-    uint32_t tensors; /* adv_remat_kept */
+    uint32_t tensors; /* adv_remat_kept, and adv_scratch_again */
     struct adv_exposed exposed;
     struct adv_kept_sum {
         bool known;
@@ -156,7 +156,9 @@ struct adv_cost_scratch {
     struct adv_cost_compute *compute; /* the row of `computed` with its shapes */
     struct adv_cost_weights weights[ADV_LIMIT_LAYER_KINDS];
     struct adv_cost_head_times head;
+    bool merges; /* a layer's recomputation merges where no tensor is on the host: adv_cost_has_merged */
     bool fixed_known;
+    uint32_t fixed_again;       /* adv_scratch_again of it */
     struct adv_exposed exposed; /* what all of its plans start with: the fixed part of every layer */
     struct adv_layer_time fixed[ADV_LIMIT_LAYER_KINDS];
     bool working_known[ADV_LIMIT_LAYER_KINDS];
@@ -193,8 +195,12 @@ void adv_scratch_leave_family(struct adv_cost_scratch *scratch);
 /* The row that holds the kernel of `key`, or the one to write it to (known: false, key set). */
 struct adv_cost_kernel *adv_scratch_kernel(struct adv_cost_scratch *scratch, const uint64_t key[16]);
 
-/* The row of these kept tensors of the family, or the one to write them to (known: false, key set). */
-struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch, uint32_t tensors);
+/* A bit above the kept tensors: set where the plan has layers that recompute for being beside tensors on the
+ * host (adv_cost_again_frac), which other plans that keep the same tensors do not. */
+uint32_t adv_scratch_again(const struct adv_cost_scratch *scratch);
+
+/* The row of what the plan keeps, or the one to write it to (known: false, key set). */
+struct adv_cost_kept *adv_scratch_kept(struct adv_cost_scratch *scratch);
 
 /* The row of these places of the family; empty where it is new. */
 struct adv_cost_placed *adv_scratch_placed(struct adv_cost_scratch *scratch, uint64_t places);

@@ -36,7 +36,7 @@ static void add_projection(struct listing *listing, const struct adv_projection 
     const double tp = p->split == ADV_SPLIT_NONE ? 1.0 : cost->tp, rows = cost->tokens * tp;
     const double k = p->split == ADV_SPLIT_K ? p->k / tp : p->k;
     const double n = p->split == ADV_SPLIT_N ? p->n / tp : p->n;
-    const double copies = pass == ADV_PASS_BWD ? 2.0 : 1.0;
+    const double copies = pass == ADV_PASS_BWD ? 2.0 : adv_cost_pass_share(&listing->trace->time, pass);
     const double operand_bytes = cost->quantizes_dense ? 1.0 : 2.0;
     const double bytes = operand_bytes * (rows * k + k * n) + 2.0 * rows * n;
     const double flops = 2.0 * cost->tokens * p->k * p->n;
@@ -54,7 +54,7 @@ static void add_projection(struct listing *listing, const struct adv_projection 
 static bool runs(const struct listing *listing, const struct adv_projection *p, enum adv_pass pass)
 {
     if (pass != ADV_PASS_RECOMPUTE) return true;
-    return !listing->trace->time.recompute_elided && p->needed_in_backward &&
+    return listing->trace->time.again_frac > 0.0 && p->needed_in_backward &&
            !adv_projection_kept(listing->cost->kept, p);
 }
 
@@ -130,9 +130,8 @@ static void add_experts(struct listing *listing, enum adv_pass pass)
 
 static void add_pass(struct listing *listing, enum adv_pass pass)
 {
-    const double passes = listing->trace->time.recompute_elided ? 2.0 : 3.0;
-    const double share =
-        listing->trace->time.recompute_elided && pass == ADV_PASS_RECOMPUTE ? 0.0 : 1 / passes;
+    const struct adv_layer_time *time = &listing->trace->time;
+    const double share = adv_cost_pass_share(time, pass) / (2.0 + time->again_frac);
     add_slot(listing, ADV_TERM_QUANTIZE_WEIGHTS, "quantize_weights", pass, ADV_RES_HBM, share, 0.0);
     add_slot(listing, ADV_TERM_QUANTIZE_ACTIVATIONS, "quantize_activations", pass, ADV_RES_HBM, share, 0.0);
     add_slot(listing, ids[pass].elementwise, "elementwise", pass, ADV_RES_HBM, 1.0, 0.0);

@@ -161,12 +161,24 @@ static void each_policy_recomputes_what_it_does_not_name(void **state)
     assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_MINIMAL), 0.0, 1e-12);
     assert_close(recomputed("llama3.1-8b", 0, ADV_POLICY_MINIMAL_OFFLOADED), 0.0, 1e-12);
     /* gemma3-4b, in units of 2560 x 1024: q 2, k 1, v 1, out 2, wi 10 and 10, wo 10: 36, and wo is needed.
-     * Behind norms q and k are always computed again. */
-    assert_close(recomputed("gemma3-4b", 0, ADV_POLICY_FULL), 1.0, 1e-12);
-    assert_close(recomputed("gemma3-4b", 0, ADV_POLICY_SAVE_DOT_EXCEPT_MLPWI), 23.0 / 36.0, 1e-12);
+     * Behind norms q and k are always computed again. Global layers are all in the scan. */
+    assert_close(recomputed("gemma3-4b", 1, ADV_POLICY_FULL), 1.0, 1e-12);
+    assert_close(recomputed("gemma3-4b", 1, ADV_POLICY_SAVE_DOT_EXCEPT_MLPWI), 23.0 / 36.0, 1e-12);
     /* a delta net's tensors carry no names, so only the shared expert's inputs can be kept. In units of 2048
      * columns of 2048: 12288 + 64 + 4096, router 512, inputs 512 and 512, dead output 512. */
     assert_close(recomputed("qwen3-next-80b-a3b", 0, ADV_POLICY_MINIMAL), 16960.0 / 18496.0, 1e-12);
+}
+
+static void layers_behind_the_scan_recompute_only_beside_the_host(void **state)
+{
+    (void)state;
+    /* 34 layers are five blocks of six and four local ones: of 29 local layers 25 are in the loop */
+    const double scanned = 25.0 / 29.0, queries_keys = 3.0 / 36.0;
+    assert_close(recomputed("gemma3-4b", 0, ADV_POLICY_FULL), scanned, 1e-12);
+    assert_close(recomputed("gemma3-4b", 0, ADV_POLICY_MINIMAL), scanned * queries_keys, 1e-12);
+    assert_close(recomputed("gemma3-4b", 0, ADV_POLICY_MINIMAL_OFFLOADED), queries_keys, 1e-12);
+    /* 48 layers fill their blocks */
+    assert_close(recomputed("gemma3-12b", 0, ADV_POLICY_FULL), 1.0, 1e-12);
 }
 
 static void executed_over_model_flops_is_four_thirds_less_the_dead_output(void **state)
@@ -237,6 +249,7 @@ int main(void)
         cmocka_unit_test(the_table_holds_the_parameters_of_the_layer),
         cmocka_unit_test(grouped_matmuls_take_what_the_experts_of_a_token_hold),
         cmocka_unit_test(each_policy_recomputes_what_it_does_not_name),
+        cmocka_unit_test(layers_behind_the_scan_recompute_only_beside_the_host),
         cmocka_unit_test(executed_over_model_flops_is_four_thirds_less_the_dead_output),
         cmocka_unit_test(a_latent_pair_is_kept_only_together),
         cmocka_unit_test(queries_and_keys_with_norms_are_multiplied_for_again),

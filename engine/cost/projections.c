@@ -57,7 +57,7 @@ static void add_linear_attention(struct builder *to, double emb, const struct ad
     add_unnamed(to, value_dim, emb, ADV_SPLIT_K, "linear_attention_out");
 }
 
-/* Queries or keys, which norms may turn into what has the name. */
+/* Queries, keys or values, which norms may turn into what has the name. */
 static void add_normed(struct builder *to, double emb, double width, enum adv_tensor name, bool has_norm)
 {
     const int before = to->count;
@@ -77,7 +77,8 @@ static void add_attention(struct builder *to, double emb, const struct adv_layer
         add_normed(to, emb, k_dim,
                    layer->attention == ADV_ATTENTION_COMPRESSED ? ADV_TENSOR_KV_PROJ : ADV_TENSOR_KEY_PROJ,
                    layer->has_qk_norm);
-        if (!layer->shares_kv) add_named(to, emb, v_dim, ADV_SPLIT_N, ADV_TENSOR_VALUE_PROJ);
+        if (!layer->shares_kv)
+            add_normed(to, emb, v_dim, ADV_TENSOR_VALUE_PROJ, layer->has_value_norm);
     }
     double out = (double)layer->attention_output_dim;
     add_named(to, (double)layer->q_heads * layer->head_dim_v, out, ADV_SPLIT_K, ADV_TENSOR_OUT_PROJ);

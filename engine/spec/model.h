@@ -74,6 +74,7 @@ struct adv_layer {
     bool has_output_gate; /* a second query-sized projection gates the output (qwen3-next full layers) */
     bool has_sink;        /* attention sink logit per head (gpt-oss) */
     bool has_qk_norm;
+    bool has_value_norm; /* values, too (gemma4) */
     bool has_attention_bias;
     bool has_attention_out_bias;
     int64_t attention_output_dim; /* width the output projection ends in; emb_dim but for qwen3_custom_moe */

@@ -256,6 +256,7 @@ static void fill_attention(const struct adv_model_keys *keys, const struct scale
     layer->kv_heads = dims->kv_heads;
     layer->head_dim_qk = layer->head_dim_v = (int)keys->head_dim;
     layer->has_qk_norm = !traits->unscaled_qk_norm && (traits->always_qk_norm || keys->use_qk_norm);
+    layer->has_value_norm = is_gemma4;
     layer->has_attention_bias = keys->attention_bias || traits->always_biased;
     layer->has_attention_out_bias = layer->has_attention_bias && traits->output_bias;
     layer->has_sink = keys->attention_sink;

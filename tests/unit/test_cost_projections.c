@@ -164,6 +164,8 @@ static void each_policy_recomputes_what_it_does_not_name(void **state)
      * Behind norms q and k are always computed again. Global layers are all in the scan. */
     assert_close(recomputed("gemma3-4b", 1, ADV_POLICY_FULL), 1.0, 1e-12);
     assert_close(recomputed("gemma3-4b", 1, ADV_POLICY_SAVE_DOT_EXCEPT_MLPWI), 23.0 / 36.0, 1e-12);
+    /* gemma4 norms values, too. In units of 5376 x 4096: q 2, k 1, v 1, out 2, wi and wo 5.25 each. */
+    assert_close(recomputed("gemma4-31b", 0, ADV_POLICY_MINIMAL), 4.0 / 21.75, 1e-12);
     /* a delta net's tensors carry no names, so only the shared expert's inputs can be kept. In units of 2048
      * columns of 2048: 12288 + 64 + 4096, router 512, inputs 512 and 512, dead output 512. */
     assert_close(recomputed("qwen3-next-80b-a3b", 0, ADV_POLICY_MINIMAL), 16960.0 / 18496.0, 1e-12);

@@ -29,6 +29,14 @@ static double head_gradient_bytes(const struct adv_cost *cost)
     return head_weight_bytes(cost) / 2.0 * adv_cost_gradient_bytes(cost->plan);
 }
 
+/* The rows of a table by a one-hot matmul, forward and backward. */
+static double one_hot_s(const struct adv_cost *cost, double tokens, double rows)
+{
+    if (rows <= 0.0) return 0.0;
+    return 2.0 *
+           adv_cost_matmul_s(cost, tokens * cost->tp, rows / cost->tp, (double)cost->model->emb_dim, false);
+}
+
 /* The times of gathering the head's weights forward, scattering their gradients, its matmul and the
  * embedding. */
 static struct adv_cost_head_times head_times(const struct adv_cost *cost)
@@ -37,6 +45,7 @@ static struct adv_cost_head_times head_times(const struct adv_cost *cost)
     double vocab = (double)cost->model->vocab_size;
     double emb = (double)cost->model->emb_dim;
     double weight_bytes = head_weight_bytes(cost);
+    double positions = (double)cost->model->position_rows; /* looked up as words are */
     double rows_bytes = 2.0 * emb * tokens * 5.0; /* read and written, gradient rows read, sorted and added */
     return (struct adv_cost_head_times){
         .known = true,
@@ -45,9 +54,9 @@ static struct adv_cost_head_times head_times(const struct adv_cost *cost)
         .scatter_s = adv_cost_collective_s(cost, &cost->dense_group, ADV_COLLECTIVE_REDUCE_SCATTER,
                                            head_gradient_bytes(cost)),
         .embedding_s = cost->plan->family.use_iota_embed
-                           ? 2.0 * adv_cost_matmul_s(cost, tokens * cost->tp, vocab / cost->tp, emb, false)
+                           ? one_hot_s(cost, tokens, vocab) + one_hot_s(cost, tokens, positions)
                            : adv_cost_stream_s(cost, rows_bytes),
-        .embedding_flops = cost->plan->family.use_iota_embed ? 4.0 * tokens * vocab * emb : 0.0,
+        .embedding_flops = cost->plan->family.use_iota_embed ? 4.0 * tokens * (vocab + positions) * emb : 0.0,
         .embedding_bytes = cost->plan->family.use_iota_embed ? 0.0 : rows_bytes,
     };
 }

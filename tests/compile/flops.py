@@ -23,7 +23,7 @@ import step  # noqa: E402  pylint: disable=wrong-import-position
 from dumped import dumped  # noqa: E402  pylint: disable=wrong-import-position
 
 UNROLLED = 2  # XLA's windowed einsums do two shards an iteration and count both
-TERMS = ("matmul_", "logits", "router", "mtp")
+TERMS = ("matmul_", "logits", "router", "mtp", "embedding")
 
 
 def computations_of(path):

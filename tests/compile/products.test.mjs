@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 const PROGRAM = process.env.PROGRAM ?? 'build/tpu-advisor';
-const MULTIPLIES = /^(matmul_|logits|router|mtp)/;
+const MULTIPLIES = /^(matmul_|logits|router|mtp|embedding)/;
 const rows = JSON.parse(readFileSync('tests/compile/products.json', 'utf8'));
 
 function estimatedFlops(request) {

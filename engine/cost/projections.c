@@ -77,15 +77,15 @@ static void add_attention(struct builder *to, double emb, const struct adv_layer
         add_normed(to, emb, k_dim,
                    layer->attention == ADV_ATTENTION_COMPRESSED ? ADV_TENSOR_KV_PROJ : ADV_TENSOR_KEY_PROJ,
                    layer->has_qk_norm);
-        if (!layer->shares_kv)
-            add_normed(to, emb, v_dim, ADV_TENSOR_VALUE_PROJ, layer->has_value_norm);
+        if (!layer->shares_kv) add_normed(to, emb, v_dim, ADV_TENSOR_VALUE_PROJ, layer->has_value_norm);
     }
     double out = (double)layer->attention_output_dim;
     add_named(to, (double)layer->q_heads * layer->head_dim_v, out, ADV_SPLIT_K, ADV_TENSOR_OUT_PROJ);
     if (out != emb) add_unnamed(to, out, emb, ADV_SPLIT_NONE, "layer_up_projection");
 }
 
-/* One feed-forward of width `width`; the output is needed again only where a norm follows it. */
+/* One feed-forward of width `width`; the output is needed again only where a norm follows it or a gate
+ * is multiplied with it. */
 static void add_feed_forward(struct builder *to, double emb, double width, const struct adv_layer *layer,
                              bool output_needed)
 {
@@ -114,7 +114,8 @@ int adv_projections(const struct adv_model *model, const struct adv_layer *layer
     if (layer->experts > 0)
         add_unnamed(&to, (double)layer->moe_input_dim, layer->experts, ADV_SPLIT_NONE, "router");
     if (layer->shared_experts > 0)
-        add_feed_forward(&to, emb, (double)layer->shared_mlp_dim, layer, layer->has_post_ffw_norm);
+        add_feed_forward(&to, emb, (double)layer->shared_mlp_dim, layer,
+                         layer->has_post_ffw_norm || layer->has_shared_gate);
     if (layer->per_layer_embedding_dim > 0) {
         add_unnamed(&to, emb, (double)layer->per_layer_embedding_dim, ADV_SPLIT_NONE, "per_layer_gate");
         add_unnamed(&to, (double)layer->per_layer_embedding_dim, emb, ADV_SPLIT_NONE, "per_layer_out");

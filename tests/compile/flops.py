@@ -3,11 +3,13 @@
 
 usage: flops.py CASES.json [--only TEXT] [--timeout S] [--largest N]
 
-One JSON line a case, {id, request, software, compiled_flops, ratio}: the FLOPs of all matrix products in XLA's final program,
-each times the iterations of the loops around it, over the engine's (padding left out); and the N largest products [flops,
-times, shape, operation]. Kernels of attention and grouped matmuls are in neither. A ratio above 1 is work that is done again,
-below 1 work that XLA spares. tests/compile/products.json holds such lines, and products.test.mjs the engine to them. The engine's numbers come from
-the program named by ADVISOR (build/tpu-advisor otherwise). Run it with the interpreter of server/verifier/environment.sh.
+One JSON line a case, {id, request, software, compiled_flops, ratio}: the FLOPs of all matrix products in XLA's final
+program, each times the iterations of the loops around it, over the engine's (padding left out); and the N largest products
+[flops, times, shape, operation]. Kernels of attention and grouped matmuls are in neither. A ratio above 1 is work that is
+done again, below 1 work that XLA spares. Gated delta nets count as kernels of attention do: their products stand in a
+shard_map, behind a convolution of each channel. tests/compile/products.json holds such lines, and products.test.mjs the
+engine to them. The engine's numbers come from the program named by ADVISOR (build/tpu-advisor otherwise). Run it with the
+interpreter of server/verifier/environment.sh.
 """
 import argparse
 import json
@@ -72,6 +74,10 @@ def product_flops(output, left, right, rest):
     return flops / math.prod(int(group) for group in groups)
 
 
+def of_delta_net(rest):
+    return bool(re.search(r'op_name="[^"]*shard_map|(feature|batch)_group_count=', rest))
+
+
 def trips_of(computations, body, condition):
     limits = [int(m.group(1)) for _, _, opcode, rest in computations[condition]
               if opcode == "constant" and (m := re.match(r"(\d+)\)", rest))]
@@ -87,7 +93,7 @@ def products_of(folder):
     def walk(name, times):
         shapes = {instruction: shape for instruction, shape, _, _ in computations[name]}
         for _, shape, opcode, rest in computations[name]:
-            if opcode == "convolution":
+            if opcode == "convolution" and not of_delta_net(rest):
                 left, right = re.findall(r"%([\w.\-]+)", rest.split(")")[0])[:2]
                 flops = product_flops(dims_of(shape), dims_of(shapes[left]), dims_of(shapes[right]), rest)
                 operation = re.search(r'op_name="([^"]*)"', rest)

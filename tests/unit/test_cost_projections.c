@@ -86,13 +86,13 @@ static void a_delta_net_projects_keys_values_and_gates_at_once(void **state)
      * decay and beta per value head; 4096 -> 2048; router over 512 experts; shared expert of 512. */
     static const struct expected delta[] = {
         {2048, 12288, true}, {2048, 64, true},  {4096, 2048, true}, {2048, 512, true},
-        {2048, 512, true},   {2048, 512, true}, {512, 2048, false},
+        {2048, 512, true},   {2048, 512, true}, {512, 2048, true},
     };
     CHECK_TABLE("qwen3-next-80b-a3b", linear, delta);
     /* Every fourth layer attends: 16 heads of 256 with a gate as wide as the queries, 2 key-value heads. */
     static const struct expected full[] = {
-        {2048, 4096, true}, {2048, 4096, true}, {2048, 512, true}, {2048, 512, true},  {4096, 2048, true},
-        {2048, 512, true},  {2048, 512, true},  {2048, 512, true}, {512, 2048, false},
+        {2048, 4096, true}, {2048, 4096, true}, {2048, 512, true}, {2048, 512, true}, {4096, 2048, true},
+        {2048, 512, true},  {2048, 512, true},  {2048, 512, true}, {512, 2048, true},
     };
     CHECK_TABLE("qwen3-next-80b-a3b", 1 - linear, full);
 }
@@ -166,8 +166,10 @@ static void each_policy_recomputes_what_it_does_not_name(void **state)
     assert_close(recomputed("gemma3-4b", 1, ADV_POLICY_SAVE_DOT_EXCEPT_MLPWI), 23.0 / 36.0, 1e-12);
     /* gemma4 norms values, too. In units of 5376 x 4096: q 2, k 1, v 1, out 2, wi and wo 5.25 each. */
     assert_close(recomputed("gemma4-31b", 0, ADV_POLICY_MINIMAL), 4.0 / 21.75, 1e-12);
+    /* the gradient of the shared expert's gate needs its output */
+    assert_close(recomputed("qwen3-next-80b-a3b", 0, ADV_POLICY_FULL), 1.0, 1e-12);
     /* a delta net's tensors carry no names, so only the shared expert's inputs can be kept. In units of 2048
-     * columns of 2048: 12288 + 64 + 4096, router 512, inputs 512 and 512, dead output 512. */
+     * columns of 2048: 12288 + 64 + 4096, router 512, inputs 512 and 512, output 512. */
     assert_close(recomputed("qwen3-next-80b-a3b", 0, ADV_POLICY_MINIMAL), 16960.0 / 18496.0, 1e-12);
 }
 

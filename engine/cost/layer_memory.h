@@ -27,6 +27,11 @@ struct adv_saved_tensors {
 /* A last dimension as HBM holds it: in whole rows of 128 lanes. */
 double adv_memory_lanes(double elements);
 
+/* Lets the attention kernel read along the sequence what the plan keeps of queries, keys and values in heads
+ * that leave lanes over: so they are not padded. Returns the columns of such a head; 0: the plan has none,
+ * and stays as it is. */
+int adv_memory_unpad_heads(const struct adv_model *model, struct adv_plan *plan);
+
 /* What a layer pass keeps of the inputs of its scan step, bytes per device. A step always keeps its own; a
  * policy that names decoder_layer_input (custom: device, offload) keeps those of the layers inside it too.
  * Read from the stacks of compiled steps of gemma2, gemma3, gpt-oss, llama4 and olmo3. */

@@ -85,6 +85,34 @@ static void add_attention(const struct adv_cost *cost, const struct adv_layer *l
     add(to, ADV_TENSOR_VALUE_PROJ, t * 2.0 * layer->kv_heads * value_columns);
 }
 
+int adv_memory_unpad_heads(const struct adv_model *model, struct adv_plan *plan)
+{
+    const struct {
+        enum adv_tensor tensor;
+        enum adv_layout *layout;
+        bool is_value;
+    } kept[] = {{ADV_TENSOR_QUERY_PROJ, &plan->family.q_layout, false},
+                {ADV_TENSOR_KEY_PROJ, &plan->family.k_layout, false},
+                {ADV_TENSOR_VALUE_PROJ, &plan->family.v_layout, true}};
+    int widest = 0;
+    if (plan->family.attention != ADV_ATTENTION_IMPL_FLASH) return 0;
+    for (size_t t = 0; t < sizeof kept / sizeof *kept; t++) {
+        int columns = 0;
+        for (int i = 0; i < model->layer_kinds_count; i++) {
+            const struct adv_layer *layer = &model->layers[i];
+            const int head_dim = kept[t].is_value ? layer->head_dim_v : layer->head_dim_qk;
+            if (layer->attention != ADV_ATTENTION_LINEAR && head_dim < adv_memory_lanes(head_dim))
+                columns = head_dim;
+        }
+        if (columns == 0 || *kept[t].layout == ADV_LAYOUT_SEQ_MINOR ||
+            plan->placements[kept[t].tensor] == ADV_PLACE_REMAT)
+            continue;
+        *kept[t].layout = ADV_LAYOUT_SEQ_MINOR;
+        widest = columns > widest ? columns : widest;
+    }
+    return widest;
+}
+
 static void add_dense(const struct adv_cost *cost, const struct adv_layer *layer, double width,
                       struct adv_saved_tensors *to)
 {

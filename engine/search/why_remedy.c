@@ -7,7 +7,9 @@
 #include "engine/base/text.h"
 #include "engine/base/units.h"
 #include "engine/cost/fit.h"
+#include "engine/cost/layer_memory.h"
 #include "engine/maxtext/keys.h"
+#include "engine/maxtext/names.h"
 #include "engine/rank/rank.h"
 #include "engine/search/remat_space.h"
 #include "engine/search/space_batch.h"
@@ -71,6 +73,11 @@ static bool place(struct trial *trial, enum adv_tensor tensor, enum adv_placemen
     plan->policy = ADV_POLICY_CUSTOM;
     plan->placements[tensor] = placement;
     return true;
+}
+
+static bool unpad_heads(struct trial *trial)
+{
+    return adv_memory_unpad_heads(trial->input.model, &trial->plan) > 0;
 }
 
 static bool offload_input(struct trial *trial)
@@ -188,6 +195,19 @@ static void name_tiling(const struct trial *trial, char *text, size_t text_bytes
     (void)snprintf(text, text_bytes, "num_vocab_tiling=%d", trial->plan.num_vocab_tiling);
 }
 
+static void name_layouts(const struct trial *trial, char *text, size_t text_bytes)
+{
+    static const char *const keys[] = {ADV_NAME_SA_Q_LAYOUT, ADV_NAME_SA_K_LAYOUT, ADV_NAME_SA_V_LAYOUT};
+    const struct adv_plan_family *now = &trial->plan.family, *before = &trial->base->family;
+    const bool changes[] = {now->q_layout != before->q_layout, now->k_layout != before->k_layout,
+                            now->v_layout != before->v_layout};
+    int count = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        if (changes[i]) adv_append(text, text_bytes, "%s%s", count++ ? ", " : "", keys[i]);
+    adv_append(text, text_bytes, "=SEQ_MINOR");
+}
+
 static void name_accumulation(const struct trial *trial, char *text, size_t text_bytes)
 {
     (void)snprintf(text, text_bytes, "gradient_accumulation_steps=%d with per_device_batch_size=%.10g",
@@ -210,6 +230,7 @@ static const struct {
     void (*name)(const struct trial *trial, char *text, size_t text_bytes);
     bool places; /* is said by the places of the tensors */
 } changes[] = {
+    {NULL, unpad_heads, false, name_layouts, false},
     {NULL, tile_loss, false, name_tiling, false},
     {"decoder_layer_input=offload", offload_input, false, NULL, true},
     {"saved tensors on the host", offload_saved, false, NULL, true},

@@ -337,6 +337,25 @@ static void kept_heads_that_leave_lanes_over_are_flagged(void **state)
     }
 }
 
+/* Where memory is short, such heads are the cheapest that there is: the step takes no longer without them. */
+static void layouts_are_the_remedy_where_they_are_enough(void **state)
+{
+    (void)state;
+    json_t *answer = answer_of(
+        ADV_REQUEST_ESTIMATE,
+        "{\"model\":\"gpt-oss-20b\",\"cluster\":{\"chip\":\"v5p\",\"topology\":\"2x4x4\",\"overrides\":{"
+        "\"hbm_usable_bytes_per_device\":65e9}},\"config\":{\"ici_fsdp_parallelism\":32,\"max_target_length\":8192,"
+        "\"per_device_batch_size\":2,\"attention\":\"flash\",\"remat_policy\":\"minimal_with_context\"}}");
+    const json_t *advice = json_object_get(answer, "advice"), *item;
+    bool named = false;
+    size_t i;
+    json_array_foreach(advice, i, item) named |=
+        strncmp(json_string_value(json_object_get(item, "code")), "memory_", 7) == 0 &&
+        json_object_get(json_object_get(item, "change"), "sa_q_layout");
+    assert_true(named);
+    json_decref(answer);
+}
+
 /* Larger batches hide the gathers: what shows never grows with the tokens, and stops shrinking at the share
  * that always shows. */
 static void exposed_gathers_never_grow_with_the_batch(void **state)
@@ -530,6 +549,7 @@ int main(void)
         cmocka_unit_test(tensor_parallelism_of_4_is_flagged_on_70b),
         cmocka_unit_test(a_width_that_two_axes_share_is_flagged),
         cmocka_unit_test(kept_heads_that_leave_lanes_over_are_flagged),
+        cmocka_unit_test(layouts_are_the_remedy_where_they_are_enough),
         cmocka_unit_test(exposed_gathers_never_grow_with_the_batch),
         cmocka_unit_test(state_shrinks_exactly_with_the_shards),
         cmocka_unit_test(fourteen_billion_do_not_fit_a_device_and_one_does),

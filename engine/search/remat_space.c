@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/cost/layer_memory.h"
 #include "engine/cost/regime.h"
 
 /* The tensors that layers of a model name, all kinds together. */
@@ -29,7 +30,9 @@ static struct named named_by(const struct adv_model *model, const struct adv_pla
             named.direct = named.direct || (has_key_value && !latent);
             named.query_latent = named.query_latent || (!compressed && layer->q_lora_rank > 0);
             named.key_value = named.key_value || has_key_value;
-            const bool equal = layer->head_dim_qk == layer->head_dim_v && !layer->has_qk_norm;
+            const double columns = layer->head_dim_v;
+            const bool equal = layer->head_dim_qk == layer->head_dim_v && !layer->has_qk_norm &&
+                               columns == adv_memory_lanes(columns);
             named.equal_key_value = named.equal_key_value && (!has_key_value || equal);
         }
         named.gated = named.gated || (dense && layer->mlp_inputs > 1);
@@ -68,7 +71,8 @@ static void list_attention(const struct named *named, struct adv_remat_space *sp
         /* The value follows the key. MLA makes both in one matmul: the value without the key takes no time
          * off. Elsewhere, where their heads are as wide, both take the same bytes and the same matmul, and
          * only the key can spare gathering them again over context shards: swapping a lone value for the key
-         * is never slower. Not with norms, behind which the key's matmul runs again in any case. */
+         * is never slower. Not with norms, behind which the key's matmul runs again in any case,
+         * nor with heads that leave lanes over, whose bytes depend on the layout of each. */
         bool follows = named->latent ? !named->direct : named->equal_key_value;
         if (follows)
             add_led(space, ADV_TENSOR_VALUE_PROJ, ADV_TENSOR_KEY_PROJ);

@@ -18,6 +18,7 @@ static const struct {
     {"llama3.1-70b", "{\"accelerator\":\"tpu7x-256\"}", 131072, 32},
     {"llama3.1-8b", "{\"chip\":\"v5e\",\"topology\":\"8x8\",\"slices\":2}", 2048, 256},
     {"gpt3-6b", "{\"chip\":\"v4\",\"topology\":\"2x2x4\"}", 2048, 64},
+    {"gpt-oss-20b", "{\"chip\":\"v5p\",\"topology\":\"2x2x4\"}", 2048, 64},
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 

@@ -350,14 +350,20 @@ static void the_cost_model_has_the_properties_that_the_search_relies_on(void **s
     }
 }
 
-/* A random family of the job with random placements of what is open. */
+/* A random family of the job with random layouts of its kernel and placements of what is open; half of them
+ * without the host, whose transfers hide what is computed again. */
 static void draw_placements(const struct adv_space *families, const struct adv_remat_space *space,
                             struct adv_plan *plan)
 {
     adv_space_plan(families, &families->families[pick(families->families_count)], plan);
+    enum adv_layout *const layouts[] = {&plan->family.q_layout, &plan->family.k_layout,
+                                        &plan->family.v_layout};
+    for (int i = 0; i < 3; i++) *layouts[i] = pick(2) ? ADV_LAYOUT_SEQ_MINOR : ADV_LAYOUT_HEAD_DIM_MINOR;
     plan->policy = ADV_POLICY_CUSTOM;
     adv_policy_placements(ADV_POLICY_FULL, plan->placements);
-    for (int i = 0; i < space->units_count; i++) put(&space->units[i], plan, (enum adv_placement)pick(3));
+    const int places = pick(2) ? ADV_PLACE_OFFLOAD : ADV_PLACE_COUNT;
+    for (int i = 0; i < space->units_count; i++)
+        put(&space->units[i], plan, (enum adv_placement)pick(places));
 }
 
 /* The leader kept in the follower's stead, or beside it where that takes no more memory, or neither: one of

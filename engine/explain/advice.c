@@ -164,16 +164,19 @@ static void review_padded_heads(struct adv_review *review)
     struct adv_estimate other;
     const int columns = adv_memory_unpad_heads(review->input->model, &changed);
     if (columns == 0 || !adv_review_try(review, &changed, &other)) return;
-    const double saved = fmax(estimate->hbm_bytes_per_device - other.hbm_bytes_per_device,
-                              (estimate->host_bytes_per_host - other.host_bytes_per_host) /
-                                  review->input->cluster->devices_per_host);
+    const double on_device = estimate->hbm_bytes_per_device - other.hbm_bytes_per_device;
+    const double on_host = (estimate->host_bytes_per_host - other.host_bytes_per_host) /
+                           review->input->cluster->devices_per_host;
+    const double saved = fmax(on_device, on_host);
     if (saved < least_frac * estimate->hbm_limit_bytes_per_device) return;
     adv_review_remark(
         review, ADV_SEVERITY_INFO, "padded_heads", &changed,
         "kept heads of %d columns take whole rows of %.0f lanes where the attention kernel reads "
-        "head_dim along them; read along the sequence they need %.2f GiB less a device, at %.3f s "
-        "a step (now %.3f)",
-        columns, adv_memory_lanes(1.0), saved / ADV_GIB, other.step_time_s, estimate->step_time_s);
+        "head_dim along them; read along the sequence they need %.2f GiB less %s, at %.3f s a step "
+        "(now %.3f)",
+        columns, adv_memory_lanes(1.0), saved / ADV_GIB,
+        on_host > on_device ? "of the host for each device" : "a device", other.step_time_s,
+        estimate->step_time_s);
 }
 
 /* Errors, then whatever saves most. */
